@@ -3,9 +3,9 @@
     python make_model.py [PATH]
 
 The architecture is the standard one for 224x224 images and 1000 classes, batch norms still in place as a training
-framework leaves them: input "input" f32[1,3,224,224], output "output" f32[1,1000]. Weights and batch-norm statistics keep
-the activations near one, so speed and rounding are those of a trained network; the answers mean nothing. Needs numpy and
-onnx.
+framework leaves them: input "input" f32[1,3,224,224], output "output" f32[1,1000]. Weights and batch-norm statistics
+keep the activations near one, so speed and rounding are those of a trained network; the answers mean nothing. Needs
+numpy and onnx.
 """
 
 import sys
@@ -37,8 +37,7 @@ class Builder:
         self.nodes.append(helper.make_node(op, inputs, [result], name=name, **attributes))
         return result
 
-    def conv(self, name: str, x: str, channels: tuple[int, int], kernel: int, stride: int = 1) -> str:
-        inside, outside = channels
+    def conv(self, name: str, x: str, inside: int, outside: int, kernel: int, stride: int = 1) -> str:
         spread = np.sqrt(2 / (inside * kernel * kernel))
         w = self.weight(f"{name}.weight", self.random.normal(0, spread, (outside, inside, kernel, kernel)))
         pad = kernel // 2
@@ -54,24 +53,25 @@ class Builder:
     def relu(self, name: str, x: str) -> str:
         return self.node("Relu", name, [x])
 
-    def block(self, name: str, x: str, channels: tuple[int, int], stride: int) -> str:
-        inside, outside = channels
-        y = self.relu(f"{name}.relu1", self.norm(f"{name}.bn1", self.conv(f"{name}.conv1", x, channels, 3, stride), outside))
-        y = self.norm(f"{name}.bn2", self.conv(f"{name}.conv2", y, (outside, outside), 3), outside)
-        if channels[0] != channels[1] or stride != 1:
-            x = self.norm(f"{name}.downsample.1", self.conv(f"{name}.downsample.0", x, channels, 1, stride), outside)
+    def block(self, name: str, x: str, inside: int, outside: int, stride: int) -> str:
+        y = self.conv(f"{name}.conv1", x, inside, outside, 3, stride)
+        y = self.relu(f"{name}.relu1", self.norm(f"{name}.bn1", y, outside))
+        y = self.norm(f"{name}.bn2", self.conv(f"{name}.conv2", y, outside, outside, 3), outside)
+        if inside != outside or stride != 1:
+            x = self.conv(f"{name}.downsample.0", x, inside, outside, 1, stride)
+            x = self.norm(f"{name}.downsample.1", x, outside)
         return self.relu(f"{name}.relu2", self.node("Add", f"{name}.add", [y, x]))
 
 
 def resnet18(seed: int = 18) -> onnx.ModelProto:
     model = Builder(seed)
-    x = model.relu("relu", model.norm("bn1", model.conv("conv1", "input", (3, 64), 7, 2), 64))
+    x = model.relu("relu", model.norm("bn1", model.conv("conv1", "input", 3, 64, 7, 2), 64))
     x = model.node("MaxPool", "maxpool", [x], kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1])
     inside = 64
     for stage, (outside, first_stride) in enumerate(STAGES, start=1):
         for block in range(BLOCKS_OF_A_STAGE):
             stride = first_stride if block == 0 else 1
-            x = model.block(f"layer{stage}.{block}", x, (inside, outside), stride)
+            x = model.block(f"layer{stage}.{block}", x, inside, outside, stride)
             inside = outside
     x = model.node("Flatten", "flatten", [model.node("GlobalAveragePool", "avgpool", [x])], axis=1)
     w = model.weight("fc.weight", model.random.normal(0, np.sqrt(1 / inside), (CLASSES, inside)))
@@ -86,7 +86,8 @@ def resnet18(seed: int = 18) -> onnx.ModelProto:
         [helper.make_tensor_value_info("output", TensorProto.FLOAT, [1, CLASSES])],
         model.weights,
     )
-    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8, producer_name="cuvil-examples")
+    opset = helper.make_opsetid("", 17)
+    return helper.make_model(graph, opset_imports=[opset], ir_version=8, producer_name="cuvil-examples")
 
 
 def main() -> None:
