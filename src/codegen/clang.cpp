@@ -1,0 +1,175 @@
+#include "codegen/clang.hpp"
+
+#include <clang/Basic/DiagnosticOptions.h>
+#include <clang/CodeGen/CodeGenAction.h>
+#include <clang/Frontend/CompilerInstance.h>
+#include <clang/Frontend/CompilerInvocation.h>
+#include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/VirtualFileSystem.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+namespace cuvil {
+
+static const std::string root = "/cuvil/";
+
+static void initialize_targets() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        LLVMInitializeX86TargetInfo();
+        LLVMInitializeX86Target();
+        LLVMInitializeX86TargetMC();
+        LLVMInitializeX86AsmPrinter();
+        LLVMInitializeX86AsmParser();
+    });
+}
+
+// Arguments of `clang -cc1`, whose defaults are not those of `clang`: exceptions, RTTI-free builds, unwind tables, PIC
+// and vectorisers are as said here or off. Kernels spell out their vectors and unrolling, so -O1 gives the speed of -O3
+// in half the time. -Wno-psabi: on levels with narrower registers vectors of 16 floats travel by memory, as intended.
+static std::vector<std::string> compiler_arguments(const SourceJob& job) {
+    return {
+        "-triple=x86_64-unknown-linux-gnu",
+        "-target-cpu",
+        "x86-64-" + job.level,
+        "-std=c++20",
+        "-O1",
+        "-ffp-contract=off",
+        "-ffreestanding",
+        "-nostdsysteminc",
+        "-nobuiltininc",
+        "-fno-rtti",
+        "-fno-threadsafe-statics",
+        "-fvisibility=hidden",
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-mrelocation-model",
+        "pic",
+        "-pic-level",
+        "2",
+        "-mframe-pointer=all",
+        "-mprefer-vector-width=512", // else v4 halves vectors of 16 floats that no function takes by value
+        "-Qn",                       // no compiler version in the object
+        "-Wno-psabi",
+        "-DCUVIL_ISA=" + job.level,
+        "-I" + root,
+        "-xc++",
+        root + job.name,
+    };
+}
+
+static std::unique_ptr<clang::CodeGenAction> action_for(Output output, llvm::LLVMContext* context) {
+    switch (output) {
+    case Output::Llvm: return std::make_unique<clang::EmitLLVMAction>(context);
+    case Output::Assembly: return std::make_unique<clang::EmitAssemblyAction>(context);
+    case Output::Object: break;
+    }
+    return std::make_unique<clang::EmitObjAction>(context);
+}
+
+// What reaches LLVM's own handler: without one, an error of the back end ends the process.
+struct BackendErrors {
+    llvm::raw_ostream& text;
+    bool any = false;
+
+    static void handle(const llvm::DiagnosticInfo* info, void* self) {
+        BackendErrors& errors = *static_cast<BackendErrors*>(self);
+        if (info->getSeverity() != llvm::DS_Error) return;
+        errors.any = true;
+        llvm::DiagnosticPrinterRawOStream printer(errors.text);
+        errors.text << "error: ";
+        info->print(printer);
+        errors.text << '\n';
+    }
+};
+
+JobResult compile_source(const SourceJob& job, std::span<const SourceFile> headers) {
+    initialize_targets();
+    JobResult result;
+    llvm::raw_string_ostream text(result.diagnostics);
+
+    auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+    files->addFile(root + job.name, 0, llvm::MemoryBuffer::getMemBufferCopy(job.text));
+    for (const SourceFile& header : headers)
+        files->addFile(root + std::string(header.name), 0, llvm::MemoryBuffer::getMemBufferCopy(header.text));
+
+    auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
+    clang::TextDiagnosticPrinter printer(text, options.get());
+    clang::CompilerInstance compiler;
+    compiler.createDiagnostics(&printer, /*ShouldOwnClient=*/false);
+    compiler.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
+    compiler.createFileManager(files);
+
+    const std::vector<std::string> arguments = compiler_arguments(job);
+    std::vector<const char*> words;
+    for (const std::string& argument : arguments) words.push_back(argument.c_str());
+    if (!clang::CompilerInvocation::CreateFromArgs(compiler.getInvocation(), words, compiler.getDiagnostics()))
+        return result;
+
+    llvm::SmallVector<char, 0> bytes;
+    compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(bytes));
+
+    llvm::LLVMContext context;
+    context.setDiscardValueNames(job.output == Output::Object);
+    BackendErrors errors{text};
+    context.setDiagnosticHandlerCallBack(BackendErrors::handle, &errors);
+    const std::unique_ptr<clang::CodeGenAction> action = action_for(job.output, &context);
+    result.ok = compiler.ExecuteAction(*action) && !errors.any;
+    if (result.ok) result.bytes.assign(bytes.begin(), bytes.end());
+    return result;
+}
+
+std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<const SourceFile> headers,
+                                   unsigned threads, const std::function<void(size_t done)>& progress,
+                                   std::stop_token stop) {
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+    threads = static_cast<unsigned>(std::min<size_t>(threads, jobs.size()));
+
+    std::vector<JobResult> results(jobs.size());
+    std::atomic<size_t> next = 0;
+    std::mutex mutex; // over `done` and `working`
+    std::condition_variable changed;
+    size_t done = 0;
+    size_t working = threads;
+
+    const auto work = [&](std::stop_token abandoned) {
+        while (!stop.stop_requested() && !abandoned.stop_requested()) {
+            const size_t index = next.fetch_add(1);
+            if (index >= jobs.size()) break;
+            results[index] = compile_source(jobs[index], headers);
+            const std::lock_guard lock(mutex);
+            ++done;
+            changed.notify_one();
+        }
+        const std::lock_guard lock(mutex);
+        --working;
+        changed.notify_one();
+    };
+
+    // Declared after all that the threads use: however this scope is left, they are stopped and joined first.
+    std::vector<std::jthread> workers;
+    for (unsigned i = 0; i < threads; ++i) workers.emplace_back(work);
+
+    size_t reported = 0;
+    std::unique_lock lock(mutex);
+    while (true) {
+        changed.wait(lock, [&] { return done != reported || working == 0; });
+        if (done == reported) break;
+        reported = done;
+        lock.unlock();
+        if (progress) progress(reported);
+        lock.lock();
+    }
+    return results;
+}
+
+} // namespace cuvil

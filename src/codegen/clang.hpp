@@ -1,0 +1,42 @@
+// Clang inside the process: C++ text in, object code in memory out.
+#pragma once
+
+#include "kernels/embed/kernel_sources.hpp"
+
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+namespace cuvil {
+
+enum class Output { Object, Llvm, Assembly }; // an ELF object; optimised LLVM IR as text; assembly text
+
+struct SourceJob {
+    std::string name;  // the file's name in messages and in the object's symbol table: "main.cpp"
+    std::string text;  // C++20 without exceptions, RTTI or system headers
+    std::string level; // "v2", "v3" or "v4" of x86-64; the macro CUVIL_ISA is this word
+    Output output = Output::Object;
+};
+
+struct JobResult {
+    std::string bytes;
+    std::string diagnostics; // Clang's own text, warnings too
+    bool ok = false;
+};
+
+// Compiles one source. It and `headers` are all the files there are: nothing is read from the disk. The bytes depend
+// on the arguments alone. Any number of threads may call this at once.
+JobResult compile_source(const SourceJob& job, std::span<const SourceFile> headers);
+
+// Compiles all sources on `threads` threads (0: as many as the machine runs at once); results stand in the order of
+// the jobs and do not depend on `threads`. `progress`, if any, is called on the caller's thread with the number of
+// sources done; what it throws ends the compilation and goes on to the caller. After a stop is requested no further
+// source is begun, and those not done have ok == false.
+std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<const SourceFile> headers,
+                                   unsigned threads = 0, const std::function<void(size_t done)>& progress = {},
+                                   std::stop_token stop = {});
+
+} // namespace cuvil
