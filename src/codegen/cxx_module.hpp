@@ -12,7 +12,7 @@ namespace cuvil {
 
 // One file of emitted C++. It may include "cuvil/cuvil.h" and "kernels/*.hpp", and is compiled once for each level it
 // names, with CUVIL_ISA set to it. All it defines with external linkage stands in a namespace named CUVIL_ISA: a name
-// that two levels share would silently become the code of one of them.
+// that two levels define is a bug that compile() finds.
 struct CXXSource {
     std::string name; // "main.cpp"
     std::string text;

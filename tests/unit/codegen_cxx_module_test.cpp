@@ -96,6 +96,8 @@ TEST(CXXModule, GivesTheSameBytesAlways) {
     const std::string expected = compile(module, 1);
     EXPECT_EQ(compile(module, 1), expected);
     EXPECT_EQ(compile(module, 2), expected);
+    const LoadableFile shifts_all_descriptors("");
+    EXPECT_EQ(compile(module, 2), expected);
 
     const std::filesystem::path before = std::filesystem::current_path();
     std::filesystem::current_path("/");
@@ -152,6 +154,24 @@ TEST(CXXModule, CodeThatDoesNotCompileOrLinkIsABugOfOurs) {
     } catch (const InternalError& error) {
         EXPECT_TRUE(contains(error.what(), "undefined symbol: cuvil::v3::run")) << error.what();
     }
+}
+
+TEST(CXXModule, ANameOfTwoLevelsIsABugOfOurs) {
+    Diagnostics diag;
+    CXXModule module = small_program();
+    module.sources[0].text += "template <class T> T id(T x) { return x; } template int id<int>(int);";
+    try {
+        module.compile({}, diag);
+        FAIL();
+    } catch (const InternalError& error) {
+        EXPECT_TRUE(contains(error.what(), "_Z2idIiET_S0_ is defined by the levels v2 and v3")) << error.what();
+    }
+}
+
+TEST(CXXModule, RefusesWhereNoTemporaryFileCanBeWritten) {
+    setenv("TMPDIR", "/no/such/folder", 1);
+    EXPECT_THROW(compile(small_program()), Refused);
+    unsetenv("TMPDIR");
 }
 
 TEST(CXXModule, CanBeCancelled) {
