@@ -1,0 +1,55 @@
+// Elementwise activation functions.
+#include "ops/families.hpp"
+#include "ops/infer.hpp"
+
+namespace cuvil {
+namespace {
+
+const OpDef defs[] = {
+    {
+        .name = "relu",
+        .summary = "0 where x is below 0, else x; NaN stays NaN",
+        .operands = {{"x", Accepts::Number}},
+        .infer = same_as_first,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("relu(x)"),
+        .reference = "np.maximum(x, 0)",
+        .tests = &unary_grid,
+    },
+    {
+        .name = "sigmoid",
+        .summary = "1 / (1 + exp(-x))",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = same_as_first,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("sigmoid(x)"),
+        .reference = "1 / (1 + np.exp(-x))",
+        .tests = &unary_grid,
+    },
+    {
+        .name = "tanh",
+        .summary = "The hyperbolic tangent",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = same_as_first,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("tanh(x)"),
+        .reference = "np.tanh(x)",
+        .tests = &unary_grid,
+    },
+    {
+        .name = "erf",
+        .summary = "The error function",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = same_as_first,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("erf(x)"),
+        .reference = "erf(x)",
+        .tests = &unary_grid,
+    },
+};
+
+} // namespace
+
+std::span<const OpDef> activation_ops() { return defs; }
+
+} // namespace cuvil

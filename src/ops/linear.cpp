@@ -1,0 +1,51 @@
+// Matrix products.
+#include "ops/families.hpp"
+#include "ops/infer.hpp"
+
+namespace cuvil {
+namespace {
+
+// [..., M, K] x [..., K, N] -> [..., M, N]; leading dimensions are equal, or b has none.
+void infer_matmul(Inference& in) {
+    const Type &a = in.ranked(0), &b = in.ranked(1);
+    if (a.dtype() != b.dtype()) in.fail("operands have different dtypes, " + a.text() + " and " + b.text());
+    if (a.rank() < 2 || (b.rank() != 2 && b.rank() != a.rank()))
+        in.fail("operands " + a.text() + " and " + b.text() + " are no matrices or stacks of equal size");
+    if (compare(a.dim(-1), b.dim(-2)) == Equality::Different)
+        in.fail("inner dimensions differ, " + a.dim(-1).text() + " and " + b.dim(-2).text());
+    if (compare(a.dim(-1), b.dim(-2)) == Equality::Unknown)
+        in.fail("inner dimensions " + a.dim(-1).text() + " and " + b.dim(-2).text() + " are not known to be equal");
+    Shape shape = a.shape();
+    for (int64_t i = 0; b.rank() > 2 && i < b.rank() - 2; i++)
+        if (a.dim(i) != b.dim(i))
+            in.fail("leading dimensions differ, " + a.text() + " and " + b.text());
+    shape.back() = b.dim(-1);
+    in.result(a.with_shape(std::move(shape)));
+}
+
+const TestGrid matmul_grid{{{{1, 1}, {1, 1}},
+                            {{3, 5}, {5, 7}},
+                            {{17, 33}, {33, 31}},
+                            {{0, 4}, {4, 3}},
+                            {{2, 0}, {0, 3}},
+                            {{2, 3, 4}, {2, 4, 5}},
+                            {{2, 3, 4}, {4, 5}}},
+                           {"f32", "f64", "i32", "i64"}};
+
+const OpDef defs[] = {
+    {
+        .name = "matmul",
+        .summary = "The matrix product over the last two axes: sum over k of a[..., m, k] * b[..., k, n]",
+        .operands = {{"a", Accepts::Number}, {"b", Accepts::Number}},
+        .infer = infer_matmul,
+        .lower = kernel("gemm"),
+        .reference = "a @ b",
+        .tests = &matmul_grid,
+    },
+};
+
+} // namespace
+
+std::span<const OpDef> linear_ops() { return defs; }
+
+} // namespace cuvil
