@@ -1,0 +1,197 @@
+#pragma once
+// Convolution, two ways. `conv2d_task` is the quick one, for f32 images with a halo: each pixel of the output is a row of
+// the matrix product in gemm.hpp, and the micro-kernel walks the window of the input in place. `conv_any` takes any
+// element type, one to three spatial dimensions, and groups.
+#include "kernels/gemm.hpp"
+#include "kernels/layout.hpp"
+#include "kernels/math.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// n images of c channels and h x w pixels to k channels and oh x ow pixels, with a window of r x s.
+struct Conv2d {
+    i64 n, c, h, w, k, oh, ow, r, s, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
+};
+
+// Elements of the packed weights; `block` is that of the input, 16 or 1.
+constexpr i64 packed_conv_size(i64 k, i64 c, i64 r, i64 s, i64 block) {
+    return packed_size(ceil_div(c, block) * block * r * s, k);
+}
+
+// Packs weights [k][c][r][s] into panels of 16 output channels, whose rows stand in the order in which the micro-kernel
+// walks the input: (channel block, ky, kx, channel in block) for block 16, (channel, ky, kx) for block 1. Missing
+// channels on either side are zeros.
+INLINE void pack_conv(i64 k, i64 c, i64 r, i64 s, i64 block, const f32* weights, f32* packed) {
+    for (i64 panel = 0; panel * lane_count < k; panel++) {
+        for (i64 outer = 0; outer * block < c; outer++) {
+            for (i64 tap = 0; tap < r * s; tap++) {
+                for (i64 inner = 0; inner < block; inner++) {
+                    for (i64 lane = 0; lane < lane_count; lane++) {
+                        const i64 out = panel * lane_count + lane;
+                        const i64 in = outer * block + inner;
+                        *packed++ = out < k && in < c ? weights[(out * c + in) * r * s + tap] : 0.0f;
+                    }
+                }
+            }
+        }
+    }
+}
+
+// How conv2d_task cuts the work: images x bundles of panels x bands of output rows, such that a task has about four
+// million multiplications.
+struct Conv2dCut {
+    i64 panels, bundles, bands;
+};
+
+constexpr Conv2dCut cut_conv2d(const Conv2d& p) {
+    Conv2dCut cut{};
+    cut.panels = ceil_div(p.k, lane_count);
+    cut.bundles = ceil_div(cut.panels, tile.panels);
+    const i64 row_work = larger(1, p.ow * p.c * p.r * p.s * tile.panels * lane_count);
+    cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
+    return cut;
+}
+
+constexpr i64 conv2d_tasks(const Conv2d& p) {
+    const Conv2dCut cut = cut_conv2d(p);
+    return p.n * cut.bundles * cut.bands;
+}
+
+// Rows of the micro-kernel that occur in the convolution, for the parameter Sizes of conv2d_task.
+constexpr u32 rows_of_conv2d(i64 ow) {
+    return rows_of_tiles(ow);
+}
+
+// Computes the rows of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
+// Block 1, and its halo covers the padding. The epilogue, `vec<f32> e(vec<f32>, At)`, gets physical offsets in y and
+// always 16 lanes: operands in the layout of y, and per-channel ones filled up to a multiple of 16, may be read whole.
+template <int Block, u32 Sizes = any_rows, class X, class E>
+INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
+                        const Blocked& yl, E epilogue) {
+    const Conv2dCut cut = cut_conv2d(p);
+    const Range band = chunk(p.oh, cut.bands, task % cut.bands);
+    const i64 first = task / cut.bands % cut.bundles * tile.panels;
+    const i64 n = task / cut.bands / cut.bundles;
+    const i64 panels = smaller(tile.panels, cut.panels - first);
+    const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
+    const f32* weights = packed + first * panel_step;
+    const Walk walk = {ceil_div(p.c, Block),        xl.plane(), p.r,  p.dilation_h * xl.row(), p.s,
+                       p.dilation_w * Block, Block};
+    const i64 tiles = ceil_div(p.ow, tile.rows);
+    alignas(64) f32 out[tile.rows * tile.panels * lane_count];
+    for (i64 oy = band.begin; oy < band.end; oy++) {
+        for (i64 t = 0; t < tiles; t++) {
+            const Range pixels = chunk(p.ow, tiles, t);
+            const f32* window =
+                x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, pixels.begin * p.stride_w - p.pad_left);
+            tile_product_of<Block, Sizes, tile.panels, tile.rows>(pixels.size(), panels, window, p.stride_w * Block,
+                                                                  walk, weights, panel_step, out);
+            for (i64 panel = 0; panel < panels; panel++) {
+                const i64 block = first + panel;
+                const i64 channels = yl.channels_in(block);
+                At at = {block * lane_count, yl.offset(n, block, oy, pixels.begin), lane_count};
+                const f32* sums = out + panel * lane_count;
+                for (i64 pixel = 0; pixel < pixels.size(); pixel++) {
+                    vec<f32> v;
+                    [[clang::always_inline]] v = epilogue(load(sums), at);
+                    if (channels < lane_count) {
+                        v = select_lanes(channels, v, splat(0.0f));
+                    }
+                    store(y + at.offset, v);
+                    sums += panels * lane_count;
+                    at.offset += lane_count;
+                }
+            }
+        }
+    }
+    for (i64 panel = 0; panel < panels; panel++) {
+        write_halo(yl, band, y + n * yl.image() + (first + panel) * yl.plane());
+    }
+}
+
+// ---- Any element type, rank and grouping; plain tensors
+
+// n images of c channels to k channels, both a multiple of `groups`; input channels of a group meet the output channels
+// of the same group. `pad` is what is added before the first element of a dimension; what lies beyond the last one is
+// zero as far as the output asks for it.
+template <int Rank> struct ConvAny {
+    i64 n, c, k, groups;
+    i64 in[Rank], out[Rank], kernel[Rank], stride[Rank], dilation[Rank], pad[Rank];
+};
+
+template <int Rank> constexpr i64 conv_any_tasks(const ConvAny<Rank>& p) {
+    return p.n * p.k;
+}
+
+// The outputs o for which o * stride + at lies in 0 .. size.
+constexpr Range inside(i64 outputs, i64 stride, i64 at, i64 size) {
+    const i64 begin = at < 0 ? ceil_div(-at, stride) : 0;
+    const i64 end = at < size ? (size - 1 - at) / stride + 1 : 0;
+    return {smaller(begin, outputs), larger(smaller(begin, outputs), smaller(end, outputs))};
+}
+
+// y[n][k][out...] = bias[k] + the sum over (channel, window) in row-major order, one chain of fma per element; taps
+// outside of the image are left out. weights [k][c / groups][kernel...]; bias may be null. One task is one output channel
+// of one image.
+template <class T, int Rank>
+INLINE void conv_any(const ConvAny<Rank>& p, i64 task, const T* x, const T* weights, const T* bias, T* y) {
+    const i64 k = task % p.k;
+    const i64 n = task / p.k;
+    const i64 channels = p.c / p.groups;
+    const i64 first_channel = k / (p.k / p.groups) * channels;
+    i64 in_size = 1, out_rows = 1, taps = 1;
+    for (int d = 0; d < Rank; d++) {
+        in_size *= p.in[d];
+        taps *= p.kernel[d];
+        if (d < Rank - 1) {
+            out_rows *= p.out[d];
+        }
+    }
+    constexpr int last = Rank - 1;
+    const i64 width = p.out[last];
+    y += task * out_rows * width;
+    for (i64 row = 0; row < out_rows; row++, y += width) {
+        for (i64 ox = 0; ox < width; ox++) {
+            y[ox] = bias != nullptr ? bias[k] : T(0);
+        }
+        for (i64 c = 0; c < channels; c++) {
+            const T* image = x + (n * p.c + first_channel + c) * in_size;
+            const T* w = weights + (k * channels + c) * taps;
+            for (i64 tap = 0; tap < taps; tap++) {
+                // The row of the image that this tap meets, dimension by dimension from the inside.
+                i64 tap_left = tap / p.kernel[last], row_left = row;
+                i64 offset = 0, step = p.in[last];
+                bool outside = false;
+                for (int d = last - 1; d >= 0; d--) {
+                    const i64 at = row_left % p.out[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
+                    outside |= at < 0 || at >= p.in[d];
+                    offset += at * step;
+                    step *= p.in[d];
+                    row_left /= p.out[d];
+                    tap_left /= p.kernel[d];
+                }
+                if (outside) {
+                    continue;
+                }
+                const i64 stride = p.stride[last];
+                const i64 shift = tap % p.kernel[last] * p.dilation[last] - p.pad[last];
+                const Range valid = inside(width, stride, shift, p.in[last]);
+                const T* in = image + offset + shift;
+                const T weight = w[tap];
+                i64 ox = valid.begin;
+                if (stride == 1) {
+                    for (; ox + lane_count <= valid.end; ox += lane_count) {
+                        store(y + ox, fma(load(in + ox), splat(weight), load(y + ox)));
+                    }
+                }
+                for (; ox < valid.end; ox++) {
+                    y[ox] = fma(in[ox * stride], weight, y[ox]);
+                }
+            }
+        }
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil

@@ -1,0 +1,259 @@
+#pragma once
+// Matrix product: c = a b, where b is packed beforehand into panels of 16 columns, once for all levels:
+//   packed[ceil(n / 16)][k][16], the last panel filled up with zeros.
+//
+// The heart is one micro-kernel, shared with the convolutions. It computes a tile of `Rows` rows by `Panels` panels: each
+// step of k loads 16 weights of every panel, broadcasts one value of every row, and adds the products to accumulators
+// that stay in registers for the whole of k. So an element is one chain of fma in rising k for every tile size, and the
+// tile sizes of a level are a matter of its registers alone.
+//
+//              k ->                       16 columns per panel
+//     row 0   a a a a ...          k   | w w w w . . . | w w w w . . . |
+//     row 1   a a a a ...              v
+#include "kernels/layout.hpp"
+#include "kernels/parallel.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// Accumulator tiles by level: rows x panels that fill the registers but do not spill. A single row takes more panels, or
+// it would wait for its own additions.
+struct TileTable {
+    i64 rows, panels;
+    i64 panels_of_one_row;
+};
+#if CUVIL_IS_EVAL
+inline constexpr TileTable tile = {2, 1, 2};
+#elif defined(__AVX512F__)
+inline constexpr TileTable tile = {14, 2, 8};
+#elif defined(__AVX2__)
+inline constexpr TileTable tile = {6, 1, 4};
+#else
+inline constexpr TileTable tile = {2, 1, 2};
+#endif
+
+// What an epilogue learns of the 16 values it is given: the column or channel of the first, its offset in the output
+// buffer, and how many of them are real, of which alone other tensors may be read (see load_lanes).
+struct At {
+    i64 channel, offset, lanes;
+};
+
+// The epilogue that changes nothing.
+struct Identity {
+    INLINE vec<f32> operator()(vec<f32> v, At) const { return v; }
+};
+
+// Where the k values of a row lie: `outer` times a step apart, in each `middle`, in each `inner`, in each a run of
+// contiguous ones. Row-major a has 1, 1, 1 and a run of k; a convolution walks channel blocks, kernel rows and columns.
+struct Walk {
+    i64 outer, outer_step;
+    i64 middle, middle_step;
+    i64 inner, inner_step;
+    i64 run;
+};
+
+// out[Rows][Panels * 16] = the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and
+// hold their weights in the order of the walk. `Run` is the length of the walk's runs where it is fixed (1 and 16 are
+// used), else 0.
+template <int Rows, int Panels, int Run>
+[[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
+                                    f32* out) {
+    // Rows are addressed from every third one, so that an address is a register plus 0, 1 or 2 times the step.
+    constexpr int stride = 3;
+    constexpr int anchors = (Rows + stride - 1) / stride;
+    const i64 run = Run > 0 ? Run : walk.run;
+    vec<f32> sum[Rows][Panels];
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) {
+            sum[r][p] = splat(0.0f);
+        }
+    }
+    const f32* outer_row = a;
+    for (i64 outer = 0; outer < walk.outer; outer++, outer_row += walk.outer_step) {
+        const f32* middle_row = outer_row;
+        for (i64 middle = 0; middle < walk.middle; middle++, middle_row += walk.middle_step) {
+            const f32* inner_row = middle_row;
+#pragma clang loop unroll(disable)
+            for (i64 inner = 0; inner < walk.inner; inner++, inner_row += walk.inner_step) {
+                const f32* row[anchors];
+                UNROLL for (int anchor = 0; anchor < anchors; anchor++) {
+                    row[anchor] = inner_row + anchor * stride * row_step;
+                }
+#pragma clang loop unroll_count(4)
+                for (i64 i = 0; i < run; i++, packed += lane_count) {
+                    vec<f32> weights[Panels];
+                    UNROLL for (int p = 0; p < Panels; p++) {
+                        weights[p] = load(packed + p * panel_step);
+                        __builtin_prefetch(reinterpret_cast<const u8*>(packed + p * panel_step) + 4096);
+                    }
+                    UNROLL for (int r = 0; r < Rows; r++) {
+                        vec<f32> value = splat(row[r / stride][(r % stride) * row_step + i]);
+                        UNROLL for (int p = 0; p < Panels; p++) {
+                            sum[r][p] = fma(value, weights[p], sum[r][p]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) {
+            store(out + (r * Panels + p) * lane_count, sum[r][p]);
+        }
+    }
+}
+
+// Sets of row counts, for drivers that instantiate only the tiles which a known shape needs: bit r for tiles of r rows.
+inline constexpr u32 any_rows = ~u32(0);
+
+// The row counts that occur when `rows` rows are cut into tiles.
+constexpr u32 rows_of_tiles(i64 rows) {
+    i64 tiles = larger(1, ceil_div(rows, tile.rows));
+    return (u32(1) << (rows / tiles)) | (u32(1) << ceil_div(rows, tiles));
+}
+
+// tile_product with run-time numbers of rows (1 to `Rows`) and panels (1 to `Panels`).
+template <int Run, u32 Sizes, int Panels, int Rows>
+INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const f32* packed,
+                            i64 panel_step, f32* out) {
+    if constexpr (Rows > 0) {
+        if constexpr ((Sizes >> Rows & 1) != 0) {
+            if (rows == Rows) {
+                if constexpr (Panels > 1) {
+                    if (panels == Panels) {
+                        tile_product<Rows, Panels, Run>(a, row_step, walk, packed, panel_step, out);
+                    } else if constexpr (Panels == 2) {
+                        tile_product<Rows, 1, Run>(a, row_step, walk, packed, panel_step, out);
+                    } else {
+                        // One row and fewer panels than usual: one after the other.
+                        for (i64 p = 0; p < panels; p++) {
+                            tile_product<Rows, 1, Run>(a, row_step, walk, packed + p * panel_step, panel_step,
+                                                       out + p * lane_count);
+                        }
+                    }
+                } else {
+                    tile_product<Rows, 1, Run>(a, row_step, walk, packed, panel_step, out);
+                }
+                return;
+            }
+        }
+        tile_product_of<Run, Sizes, Panels, Rows - 1>(rows, panels, a, row_step, walk, packed, panel_step, out);
+    }
+}
+
+// ---- Row-major f32: c[m][n] = a[m][k] b[k][n], rows lda and ldc elements apart.
+
+struct Gemm {
+    i64 m, n, k, lda, ldc;
+};
+
+// Elements of a packed b.
+constexpr i64 packed_size(i64 k, i64 n) {
+    return ceil_div(n, lane_count) * k * lane_count;
+}
+
+// Packs b, whose element (i, j) is b[i * row_stride + j * column_stride], into packed_size(k, n) elements.
+INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride, f32* packed) {
+    for (i64 panel = 0; panel * lane_count < n; panel++) {
+        for (i64 i = 0; i < k; i++) {
+            for (i64 lane = 0; lane < lane_count; lane++) {
+                i64 j = panel * lane_count + lane;
+                *packed++ = j < n ? b[i * row_stride + j * column_stride] : 0.0f;
+            }
+        }
+    }
+}
+
+// How gemm_task cuts the work: tiles of rows, of about 512 KB of a together, times bundles of panels, such that a task
+// has about a million multiplications.
+struct GemmCut {
+    i64 panels;       // of b
+    i64 bundle;       // panels that a tile computes at once
+    i64 tiles;        // of rows
+    i64 row_parts;    // tasks along the rows
+    i64 bundle_parts; // tasks along the panels
+};
+
+constexpr GemmCut cut_gemm(const Gemm& g) {
+    GemmCut cut{};
+    cut.panels = ceil_div(g.n, lane_count);
+    cut.bundle = g.m == 1 ? tile.panels_of_one_row : tile.panels;
+    cut.tiles = ceil_div(g.m, tile.rows);
+    i64 tiles_at_once = larger(1, 131072 / larger(1, tile.rows * g.k));
+    cut.row_parts = ceil_div(cut.tiles, tiles_at_once);
+    i64 rows_at_once = larger(1, ceil_div(g.m, larger(1, cut.row_parts)));
+    i64 bundle_work = larger(1, rows_at_once * g.k * cut.bundle * lane_count);
+    i64 bundles = ceil_div(cut.panels, cut.bundle);
+    cut.bundle_parts = ceil_div(bundles, larger(1, 1000000 / bundle_work));
+    return cut;
+}
+
+// The number of tasks; 0 if there is nothing to compute.
+constexpr i64 gemm_tasks(const Gemm& g) {
+    if (g.m == 0 || g.n == 0) {
+        return 0;
+    }
+    GemmCut cut = cut_gemm(g);
+    return cut.row_parts * cut.bundle_parts;
+}
+
+// Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>, At)`
+// with offsets in c, and is stored. `Sizes` may name the row counts of tiles: rows_of_tiles(m).
+template <u32 Sizes = any_rows, class E>
+INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, f32* c, E epilogue) {
+    const GemmCut cut = cut_gemm(g);
+    const i64 panel_step = g.k * lane_count;
+    const Walk walk = {1, 0, 1, 0, 1, 0, g.k};
+    const Range bundles = chunk(ceil_div(cut.panels, cut.bundle), cut.bundle_parts, task / cut.row_parts);
+    const Range tiles = chunk(cut.tiles, cut.row_parts, task % cut.row_parts);
+    alignas(64) f32 out[larger(tile.rows * tile.panels, tile.panels_of_one_row) * lane_count];
+    for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
+        const i64 first = bundle * cut.bundle;
+        const i64 panels = smaller(cut.bundle, cut.panels - first);
+        const f32* weights = packed + first * panel_step;
+        for (i64 t = tiles.begin; t < tiles.end; t++) {
+            const Range rows = chunk(g.m, cut.tiles, t);
+            const f32* a_rows = a + rows.begin * g.lda;
+            if (g.m == 1) {
+                tile_product_of<0, 2, tile.panels_of_one_row, 1>(1, panels, a_rows, g.lda, walk, weights, panel_step,
+                                                                 out);
+            } else {
+                tile_product_of<0, Sizes, tile.panels, tile.rows>(rows.size(), panels, a_rows, g.lda, walk, weights,
+                                                                  panel_step, out);
+            }
+            const f32* sums = out;
+            for (i64 row = rows.begin; row < rows.end; row++) {
+                for (i64 p = 0; p < panels; p++, sums += lane_count) {
+                    const i64 column = (first + p) * lane_count;
+                    const At at = {column, row * g.ldc + column, smaller(lane_count, g.n - column)};
+                    vec<f32> v;
+                    [[clang::always_inline]] v = epilogue(load(sums), at);
+                    store_lanes(c + at.offset, v, at.lanes);
+                }
+            }
+        }
+    }
+}
+
+// ---- Any element type
+
+// c[i][j] = sum over k of a[i][k] b[k][j], for i < m, j < n; each matrix has its own stride between rows and columns.
+// One chain in rising k per element. Integers wrap.
+template <class T>
+INLINE void matmul_any(i64 m, i64 n, i64 k, const T* a, i64 a_row, i64 a_column, const T* b, i64 b_row, i64 b_column,
+                       T* c, i64 c_row) {
+    for (i64 i = 0; i < m; i++) {
+        for (i64 j = 0; j < n; j += lane_count) {
+            const i64 lanes = smaller(lane_count, n - j);
+            vec<T> sum = splat(T(0));
+            for (i64 l = 0; l < k; l++) {
+                vec<T> value = splat(a[i * a_row + l * a_column]);
+                sum = fma(value, load_strided(b + l * b_row + j * b_column, b_column, lanes), sum);
+            }
+            store_lanes(c + i * c_row + j, sum, lanes);
+        }
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil

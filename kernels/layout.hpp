@@ -1,0 +1,68 @@
+#pragma once
+// Where the elements of an image tensor lie. Besides the plain row-major [N][C][H][W] there are two forms of f32 tensor
+// with a border of zeros (the halo) around each plane, wide enough that a convolution never asks where the image ends:
+//   Blocked  [N][ceil(C / 16)][top + h + bottom][left + w + right][16]
+//   Padded   [N][C][top + h + bottom][left + w + right]
+// The halo and the channels that fill up the last block hold 0. Whoever writes such a tensor writes these zeros too, so
+// the memory a tensor is given may hold anything before.
+#include "kernels/parallel.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// Strides and offsets are in elements. y and x count from the first row and column of the image, so the halo has
+// negative ones.
+struct Blocked {
+    i64 channels, h, w, top, left, bottom, right;
+
+    constexpr i64 blocks() const { return ceil_div(channels, lane_count); }
+    constexpr i64 row() const { return (left + w + right) * lane_count; }
+    constexpr i64 plane() const { return (top + h + bottom) * row(); }
+    constexpr i64 image() const { return blocks() * plane(); }
+    constexpr i64 offset(i64 n, i64 block, i64 y, i64 x) const {
+        return n * image() + block * plane() + (top + y) * row() + (left + x) * lane_count;
+    }
+    // How many channels of a block are real: 16, fewer in the last one.
+    constexpr i64 channels_in(i64 block) const { return smaller(lane_count, channels - block * lane_count); }
+};
+
+struct Padded {
+    i64 channels, h, w, top, left, bottom, right;
+
+    constexpr i64 row() const { return left + w + right; }
+    constexpr i64 plane() const { return (top + h + bottom) * row(); }
+    constexpr i64 image() const { return channels * plane(); }
+    constexpr i64 offset(i64 n, i64 channel, i64 y, i64 x) const {
+        return n * image() + channel * plane() + (top + y) * row() + left + x;
+    }
+};
+
+INLINE void fill_zero(f32* p, i64 n) {
+    i64 i = 0;
+    for (; i + lane_count <= n; i += lane_count) {
+        store(p + i, splat(0.0f));
+    }
+    for (; i < n; i++) {
+        p[i] = 0;
+    }
+}
+
+// Writes the halo beside the given rows of one plane, and that above row 0 and below row h - 1 if those are among them
+// or the image has no rows. `plane` points to the first element of the plane.
+template <class Layout> INLINE void write_halo(const Layout& l, Range rows, f32* plane) {
+    i64 pixel = l.row() / larger(1, l.left + l.w + l.right);
+    if (rows.begin == 0) {
+        fill_zero(plane, l.top * l.row());
+    }
+    for (i64 y = rows.begin; y < rows.end; y++) {
+        f32* row = plane + (l.top + y) * l.row();
+        fill_zero(row, l.left * pixel);
+        fill_zero(row + (l.left + l.w) * pixel, l.right * pixel);
+    }
+    if (rows.end == l.h) {
+        fill_zero(plane + (l.top + l.h) * l.row(), l.bottom * l.row());
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil
