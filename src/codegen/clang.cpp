@@ -111,6 +111,7 @@ JobResult compile_source(const SourceJob& job, std::span<const SourceFile> heade
 
     const std::vector<std::string> arguments = compiler_arguments(job);
     std::vector<const char*> words;
+    words.reserve(arguments.size());
     for (const std::string& argument : arguments) words.push_back(argument.c_str());
     if (!clang::CompilerInvocation::CreateFromArgs(compiler.getInvocation(), words, compiler.getDiagnostics()))
         return result;
@@ -141,7 +142,7 @@ std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<co
     size_t done = 0;
     size_t working = threads;
 
-    const auto work = [&](std::stop_token abandoned) {
+    const auto work = [&](const std::stop_token& abandoned) {
         while (!stop.stop_requested() && !abandoned.stop_requested()) {
             const size_t index = next.fetch_add(1);
             if (index >= jobs.size()) break;
@@ -157,6 +158,7 @@ std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<co
 
     // Declared after all that the threads use: however this scope is left, they are stopped and joined first.
     std::vector<std::jthread> workers;
+    workers.reserve(threads);
     for (unsigned i = 0; i < threads; ++i) workers.emplace_back(work);
 
     size_t reported = 0;

@@ -2,6 +2,8 @@
 
 #include "codegen/lld.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -43,8 +45,8 @@ public:
         for (const std::string& name : defined_names(object)) {
             const auto known = level_of_.emplace(name, level).first;
             if (known->second != level)
-                throw InternalError("emitted C++: " + name + " is defined by the levels " + known->second + " and " +
-                                    level);
+                throw InternalError(
+                    fmt::format("emitted C++: {} is defined by the levels {} and {}", name, known->second, level));
         }
     }
 

@@ -102,6 +102,7 @@ std::string link_shared(std::span<const std::string> objects, std::span<const st
     };
     for (const MemoryFile& input : inputs) arguments.push_back(input.path());
     std::vector<const char*> words;
+    words.reserve(arguments.size());
     for (const std::string& argument : arguments) words.push_back(argument.c_str());
 
     // LLD keeps its state in globals: two links at once crash, and after some failures it can never run again.

@@ -91,6 +91,7 @@ TEST(Clang, RefusesAnUnknownLevel) {
 
 static std::vector<SourceJob> many_jobs(size_t count) {
     std::vector<SourceJob> jobs;
+    jobs.reserve(count);
     for (size_t i = 0; i < count; ++i)
         jobs.push_back(job("int f" + std::to_string(i) + "(int x) { return x * " + std::to_string(i) + "; }",
                            i % 2 ? "v2" : "v4"));

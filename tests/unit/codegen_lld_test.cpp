@@ -69,6 +69,7 @@ TEST(Lld, ThreadsTakeTurnsAndAgree) {
     std::string diagnostics;
     const std::string expected = link({input}, diagnostics);
     std::vector<std::jthread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i)
         threads.emplace_back([&] {
             for (int round = 0; round < 10; ++round) {
