@@ -52,6 +52,38 @@ struct Walk {
     i64 run;
 };
 
+// Hides where a pointer comes from. Without this LLVM recomputes the row pointers from one another in the inner loop, and
+// spills the accumulators.
+INLINE void hide_origin(const f32*& p) {
+    asm("" : "+r"(p));
+}
+
+// `Steps` steps of k for a tile; row[i] points to the value of row 3 i.
+template <int Steps, int Rows, int Panels, int Anchors>
+INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors], i64 row_step, const f32*& packed,
+                       i64 panel_step) {
+    UNROLL for (int step = 0; step < Steps; step++) {
+        asm volatile("" ::: "memory");
+        vec<f32> weights[Panels];
+        UNROLL for (int p = 0; p < Panels; p++) {
+            weights[p] = load(packed + step * lane_count + p * panel_step);
+            __builtin_prefetch(reinterpret_cast<const u8*>(packed + step * lane_count + p * panel_step) + 4096);
+        }
+        UNROLL for (int r = 0; r < Rows; r++) {
+            vec<f32> value = splat(row[r / 3][r % 3 * row_step + step]);
+            UNROLL for (int p = 0; p < Panels; p++) {
+                sum[r][p] = fma(value, weights[p], sum[r][p]);
+            }
+        }
+    }
+    packed += Steps * lane_count;
+    hide_origin(packed);
+    UNROLL for (int anchor = 0; anchor < Anchors; anchor++) {
+        row[anchor] += Steps;
+        hide_origin(row[anchor]);
+    }
+}
+
 // out[Rows][Panels * 16] = the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and
 // hold their weights in the order of the walk. `Run` is the length of the walk's runs where it is fixed (1 and 16 are
 // used), else 0.
@@ -59,8 +91,7 @@ template <int Rows, int Panels, int Run>
 [[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
                                     f32* out) {
     // Rows are addressed from every third one, so that an address is a register plus 0, 1 or 2 times the step.
-    constexpr int stride = 3;
-    constexpr int anchors = (Rows + stride - 1) / stride;
+    constexpr int anchors = (Rows + 2) / 3;
     const i64 run = Run > 0 ? Run : walk.run;
     vec<f32> sum[Rows][Panels];
     UNROLL for (int r = 0; r < Rows; r++) {
@@ -73,23 +104,22 @@ template <int Rows, int Panels, int Run>
         const f32* middle_row = outer_row;
         for (i64 middle = 0; middle < walk.middle; middle++, middle_row += walk.middle_step) {
             const f32* inner_row = middle_row;
-#pragma clang loop unroll(disable)
             for (i64 inner = 0; inner < walk.inner; inner++, inner_row += walk.inner_step) {
                 const f32* row[anchors];
                 UNROLL for (int anchor = 0; anchor < anchors; anchor++) {
-                    row[anchor] = inner_row + anchor * stride * row_step;
+                    row[anchor] = inner_row + anchor * 3 * row_step;
+                    hide_origin(row[anchor]);
                 }
-#pragma clang loop unroll_count(4)
-                for (i64 i = 0; i < run; i++, packed += lane_count) {
-                    vec<f32> weights[Panels];
-                    UNROLL for (int p = 0; p < Panels; p++) {
-                        weights[p] = load(packed + p * panel_step);
-                        __builtin_prefetch(reinterpret_cast<const u8*>(packed + p * panel_step) + 4096);
+                if constexpr (Run == 1) {
+                    tile_steps<1>(sum, row, row_step, packed, panel_step);
+                } else {
+                    i64 left = run;
+                    for (; left >= 4; left -= 4) {
+                        tile_steps<4>(sum, row, row_step, packed, panel_step);
                     }
-                    UNROLL for (int r = 0; r < Rows; r++) {
-                        vec<f32> value = splat(row[r / stride][(r % stride) * row_step + i]);
-                        UNROLL for (int p = 0; p < Panels; p++) {
-                            sum[r][p] = fma(value, weights[p], sum[r][p]);
+                    if constexpr (Run % 4 != 0 || Run == 0) {
+                        for (; left > 0; left--) {
+                            tile_steps<1>(sum, row, row_step, packed, panel_step);
                         }
                     }
                 }

@@ -31,14 +31,15 @@ template <> struct FloatFormat<f64> {
 template <class T> inline constexpr T infinity_of = T(__builtin_inff());
 template <class T> inline constexpr T nan_of = T(__builtin_nanf(""));
 
+// The ends of a type: what is less and what is greater than no value. Those of floats are the infinities.
 template <class T> inline constexpr T lowest_of = is_signed<T> ? T(u64(1) << (sizeof(T) * 8 - 1)) : T(0);
-template <> inline constexpr f32 lowest_of<f32> = -__FLT_MAX__;
-template <> inline constexpr f64 lowest_of<f64> = -__DBL_MAX__;
+template <> inline constexpr f32 lowest_of<f32> = -infinity_of<f32>;
+template <> inline constexpr f64 lowest_of<f64> = -infinity_of<f64>;
 template <> inline constexpr bool lowest_of<bool> = false;
 template <class T>
 inline constexpr T highest_of = T(is_signed<T> ? ~(u64(1) << (sizeof(T) * 8 - 1)) : ~u64(0));
-template <> inline constexpr f32 highest_of<f32> = __FLT_MAX__;
-template <> inline constexpr f64 highest_of<f64> = __DBL_MAX__;
+template <> inline constexpr f32 highest_of<f32> = infinity_of<f32>;
+template <> inline constexpr f64 highest_of<f64> = infinity_of<f64>;
 template <> inline constexpr bool highest_of<bool> = true;
 
 // ---- Comparisons and choice

@@ -43,24 +43,26 @@ inline constexpr i64 lane_count = 16;
 // 16 values of T. There is no vec<bool>: elements of type bool are bytes 0 and 1 in memory and lanes of vec<u8>.
 template <class T> using vec = T __attribute__((ext_vector_type(16)));
 
-template <class T> struct LanesOf {
-    using type = vec<T>;
+// What stands for an element of T in a vector.
+template <class T> struct LaneOf {
+    using type = T;
 };
-template <> struct LanesOf<bool> {
-    using type = vec<u8>;
+template <> struct LaneOf<bool> {
+    using type = u8;
 };
 // The vector that holds 16 elements of a tensor of T.
-template <class T> using lanes_of = typename LanesOf<T>::type;
+template <class T> using lanes_of = vec<typename LaneOf<T>::type>;
 
-// `Shape<V>` says of a scalar or a vector V what its element is, and names the type of the same shape over another one.
+// `Shape<V>` says of a scalar or a vector V (of any width: halves occur) what its element is, and names the type of the
+// same shape over another one.
 template <class V> struct Shape {
     using element = V;
     template <class U> using over = U;
     static constexpr bool is_vector = false;
 };
-template <class T> struct Shape<vec<T>> {
+template <class T, int N> struct Shape<T __attribute__((ext_vector_type(N)))> {
     using element = T;
-    template <class U> using over = lanes_of<U>;
+    template <class U> using over = typename LaneOf<U>::type __attribute__((ext_vector_type(N)));
     static constexpr bool is_vector = true;
 };
 template <class V> using element_of = typename Shape<V>::element;

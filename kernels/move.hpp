@@ -1,0 +1,188 @@
+#pragma once
+// What moves elements without computing: strided copies (transpose, slice, concat, pad, expand), changes between plain,
+// blocked and padded images, gather, and nonzero.
+#include "kernels/layout.hpp"
+#include "kernels/map.hpp"
+#include "kernels/parallel.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// n elements from x to y, each with its stride.
+template <class T> INLINE void copy_row(i64 n, T* y, i64 y_stride, const T* x, i64 x_stride) {
+    if (y_stride == 1 && x_stride == 1) {
+        i64 i = 0;
+        for (; i + lane_count <= n; i += lane_count) {
+            store(y + i, load(x + i));
+        }
+        for (; i < n; i++) {
+            y[i] = x[i];
+        }
+        return;
+    }
+    for (i64 i = 0; i < n; i++) {
+        y[i * y_stride] = x[i * x_stride];
+    }
+}
+
+// Rows of a copy that are taken together where x is contiguous across rows, so that its cache lines are used whole.
+inline constexpr i64 copy_tile = 16;
+
+// y[i * y_strides] = x[i * x_strides] for the given rows of the index space; strides are in elements, may be 0 for x and
+// negative. Rows are counted as map_rows counts them.
+template <int R, class T>
+INLINE void copy_strided(const i64 (&shape)[R], Range rows, T* y, const i64 (&y_strides)[R], const T* x,
+                         const i64 (&x_strides)[R]) {
+    if (rows.begin >= rows.end) {
+        return;
+    }
+    if constexpr (R == 1) {
+        const i64 begin = rows.begin * flat_unit;
+        const i64 end = smaller(shape[0], rows.end * flat_unit);
+        copy_row(end - begin, y + begin * y_strides[0], y_strides[0], x + begin * x_strides[0], x_strides[0]);
+    } else {
+        const i64 n = shape[R - 1];
+        const bool transposed = x_strides[R - 1] != 1 && x_strides[R - 2] == 1;
+        RowIndex<R> index(shape, rows.begin);
+        i64 row = rows.begin;
+        while (row < rows.end) {
+            T* y_row = y + index.offset(y_strides);
+            const T* x_row = x + index.offset(x_strides);
+            const i64 together =
+                transposed ? smaller(copy_tile, smaller(shape[R - 2] - index.at[R - 2], rows.end - row)) : 1;
+            if (together > 1) {
+                for (i64 i = 0; i < n; i += copy_tile) {
+                    const i64 length = smaller(copy_tile, n - i);
+                    for (i64 r = 0; r < together; r++) {
+                        copy_row(length, y_row + r * y_strides[R - 2] + i * y_strides[R - 1], y_strides[R - 1],
+                                 x_row + r + i * x_strides[R - 1], x_strides[R - 1]);
+                    }
+                }
+            } else {
+                copy_row(n, y_row, y_strides[R - 1], x_row, x_strides[R - 1]);
+            }
+            row += together;
+            index.at[R - 2] += together - 1;
+            index.advance(shape);
+        }
+    }
+}
+
+// y[i * y_strides] = value for the given rows.
+template <int R, class T>
+INLINE void fill_strided(const i64 (&shape)[R], Range rows, T* y, const i64 (&y_strides)[R], T value) {
+    const i64 x_strides[R] = {};
+    copy_strided<R, T>(shape, rows, y, y_strides, &value, x_strides);
+}
+
+// ---- Layouts of images. n is the number of images; ranges count planes: n * blocks() of a blocked tensor, n * channels
+// of a padded one.
+
+// x plain [n][C][h][w] to y blocked, with its border and missing channels.
+INLINE void relayout_to_blocked([[maybe_unused]] i64 n, const Blocked& l, Range planes, const f32* x, f32* y) {
+    const i64 size = l.h * l.w;
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const i64 image = plane / l.blocks();
+        const i64 block = plane % l.blocks();
+        const i64 channels = l.channels_in(block);
+        const f32* from = x + (image * l.channels + block * lane_count) * size;
+        for (i64 row = 0; row < l.h; row++) {
+            f32* to = y + l.offset(image, block, row, 0);
+            for (i64 column = 0; column < l.w; column++, to += lane_count) {
+                store(to, load_strided(from + row * l.w + column, size, channels));
+            }
+        }
+        write_halo(l, {0, l.h}, y + plane * l.plane());
+    }
+}
+
+// x plain to y padded, with its border.
+INLINE void relayout_to_padded([[maybe_unused]] i64 n, const Padded& l, Range planes, const f32* x, f32* y) {
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const f32* from = x + plane * l.h * l.w;
+        f32* to = y + plane * l.plane();
+        for (i64 row = 0; row < l.h; row++) {
+            copy_row(l.w, to + (l.top + row) * l.row() + l.left, 1, from + row * l.w, 1);
+        }
+        write_halo(l, {0, l.h}, to);
+    }
+}
+
+// x blocked to y plain [n][C][h][w].
+INLINE void relayout_to_plain([[maybe_unused]] i64 n, const Blocked& l, Range planes, const f32* x, f32* y) {
+    const i64 size = l.h * l.w;
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const i64 image = plane / l.blocks();
+        const i64 block = plane % l.blocks();
+        const i64 channels = l.channels_in(block);
+        f32* to = y + (image * l.channels + block * lane_count) * size;
+        for (i64 row = 0; row < l.h; row++) {
+            for (i64 begin = 0; begin < l.w; begin += copy_tile) {
+                const i64 length = smaller(copy_tile, l.w - begin);
+                const f32* from = x + l.offset(image, block, row, begin);
+                for (i64 channel = 0; channel < channels; channel++) {
+                    copy_row(length, to + channel * size + row * l.w + begin, 1, from + channel, lane_count);
+                }
+            }
+        }
+    }
+}
+
+// ---- Choice by index
+
+// y[o][j][i] = x[o][indices[j]][i] for x[outer][axis][inner] and `count` indices in -axis .. axis, negative ones counting
+// from the end. The range counts the rows o * count + j. Returns the position j of the first index in the range that is
+// out of bounds, where y gets zeros, or -1.
+template <class T, class I>
+INLINE i64 gather(i64 outer, i64 axis, i64 inner, i64 count, Range rows, const T* x, const I* indices, T* y) {
+    i64 wrong = -1;
+    rows.end = smaller(rows.end, outer * count);
+    for (i64 row = rows.begin; row < rows.end; row++) {
+        const i64 j = row % count;
+        i64 index = static_cast<i64>(indices[j]);
+        index += index < 0 ? axis : 0;
+        T* to = y + row * inner;
+        if (index < 0 || index >= axis) {
+            wrong = wrong < 0 ? j : smaller(wrong, j);
+            for (i64 i = 0; i < inner; i++) {
+                to[i] = T(0);
+            }
+            continue;
+        }
+        copy_row(inner, to, 1, x + (row / count * axis + index) * inner, 1);
+    }
+    return wrong;
+}
+
+// How many of n elements are not zero. NaN is not zero.
+template <class T> INLINE i64 nonzero_count(i64 n, const T* x) {
+    i64 count = 0;
+    for (i64 i = 0; i < n; i++) {
+        count += x[i] != T(0);
+    }
+    return count;
+}
+
+// The indices of the elements that are not zero, in row-major order: dimension d of the j-th stands in
+// y[j * element_stride + d * dimension_stride].
+template <class T>
+INLINE void nonzero_fill(i64 rank, const i64* shape, const T* x, i64* y, i64 element_stride, i64 dimension_stride) {
+    i64 n = 1;
+    for (i64 d = 0; d < rank; d++) {
+        n *= shape[d];
+    }
+    for (i64 i = 0; i < n; i++) {
+        if (x[i] == T(0)) {
+            continue;
+        }
+        i64 left = i;
+        for (i64 d = rank - 1; d >= 0; d--) {
+            y[d * dimension_stride] = left % shape[d];
+            left /= shape[d];
+        }
+        y += element_stride;
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil

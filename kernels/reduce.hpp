@@ -1,0 +1,147 @@
+#pragma once
+// Reduction of one dimension: x[outer][n][inner] to y[outer][inner]. Where inner is 1 the n values are contiguous; they
+// fall into 16 lanes, value i into lane i % 16, and the lanes are combined by the one tree of vector.hpp. Otherwise an
+// output is one chain in rising order, and 16 neighbouring outputs are computed side by side. Either way the bits do not
+// depend on how the outputs are cut into ranges.
+#include "kernels/math.hpp"
+#include "kernels/parallel.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// An op says where a result starts, how a value enters it, how two partial results are joined and how it ends. `neutral`
+// is the result of no values at all.
+struct Sum {
+    template <class T> static constexpr T neutral = T(0);
+    template <class V> INLINE static V enter(V sum, V x) { return add(sum, x); }
+    template <class V> INLINE static V join(V a, V b) { return add(a, b); }
+    template <class T> INLINE static T finish(T sum, i64) { return sum; }
+};
+
+// Integers: rounded toward zero; 0 for no values. Floats: NaN for no values.
+struct Mean : Sum {
+    template <class V> INLINE static V finish(V sum, i64 n) { return div(sum, V(element_of<V>(n))); }
+};
+
+struct Prod {
+    template <class T> static constexpr T neutral = T(1);
+    template <class V> INLINE static V enter(V product, V x) { return mul(product, x); }
+    template <class V> INLINE static V join(V a, V b) { return mul(a, b); }
+    template <class V> INLINE static V finish(V product, i64) { return product; }
+};
+
+// NaN if one value is NaN.
+struct Max {
+    template <class T> static constexpr T neutral = lowest_of<T>;
+    template <class V> INLINE static V enter(V largest, V x) { return maximum(largest, x); }
+    template <class V> INLINE static V join(V a, V b) { return maximum(a, b); }
+    template <class V> INLINE static V finish(V largest, i64) { return largest; }
+};
+
+struct Min {
+    template <class T> static constexpr T neutral = highest_of<T>;
+    template <class V> INLINE static V enter(V smallest, V x) { return minimum(smallest, x); }
+    template <class V> INLINE static V join(V a, V b) { return minimum(a, b); }
+    template <class V> INLINE static V finish(V smallest, i64) { return smallest; }
+};
+
+struct SumSquare : Sum {
+    template <class V> INLINE static V enter(V sum, V x) { return fma(x, x, sum); }
+};
+
+struct L1 : Sum {
+    template <class V> INLINE static V enter(V sum, V x) { return add(sum, abs(x)); }
+};
+
+struct L2 : SumSquare {
+    template <class V> INLINE static V finish(V sum, i64) { return sqrt(sum); }
+};
+
+struct LogSum : Sum {
+    template <class V> INLINE static V finish(V sum, i64) { return log(sum); }
+};
+
+// On truth values (elements of type bool): whether all of them, and whether any of them, are true.
+struct All {
+    template <class T> static constexpr T neutral = T(1);
+    template <class V> INLINE static V enter(V all, V x) { return all & x; }
+    template <class V> INLINE static V join(V a, V b) { return a & b; }
+    template <class V> INLINE static V finish(V all, i64) { return all; }
+};
+
+struct Any {
+    template <class T> static constexpr T neutral = T(0);
+    template <class V> INLINE static V enter(V any, V x) { return any | x; }
+    template <class V> INLINE static V join(V a, V b) { return a | b; }
+    template <class V> INLINE static V finish(V any, i64) { return any; }
+};
+
+// Calls f(o, i, lanes) for pieces of up to 16 outputs (o, i), (o, i + 1), ... that share o and cover the range of the
+// outputs counted as o * inner + i.
+template <class F> INLINE void for_pieces(i64 inner, Range outputs, F f) {
+    i64 at = outputs.begin;
+    while (at < outputs.end) {
+        const i64 o = at / inner;
+        const i64 i = at % inner;
+        const i64 lanes = smaller(lane_count, smaller(inner - i, outputs.end - at));
+        [[clang::always_inline]] f(o, i, lanes);
+        at += lanes;
+    }
+}
+
+// The n contiguous values at x, combined as explained above. f(x) gives the values that enter.
+template <class Op, class T, class F> INLINE auto reduce_row(i64 n, const T* x, F f) {
+    using A = element_of<decltype(f(load(x)))>;
+    using V = vec<A>;
+    V result = V(Op::template neutral<A>);
+    i64 i = 0;
+    for (; i + lane_count <= n; i += lane_count) {
+        result = Op::enter(result, f(load(x + i)));
+    }
+    if (i < n) {
+        result = select_lanes(n - i, Op::enter(result, f(load_lanes(x + i, n - i))), result);
+    }
+    return combine_lanes(result, [](auto a, auto b) { return Op::join(a, b); });
+}
+
+// Computes the outputs in the range, counted as o * inner + i. No values (n = 0) give the neutral element.
+template <class Op, class T> INLINE void reduce(i64 outer, i64 n, i64 inner, Range outputs, const T* x, T* y) {
+    outputs.end = smaller(outputs.end, outer * inner);
+    using L = lanes_of<T>;
+    using A = element_of<L>;
+    if (inner == 1) {
+        for (i64 o = outputs.begin; o < outputs.end; o++) {
+            const A result = reduce_row<Op>(n, x + o * n, [](auto v) { return v; });
+            y[o] = static_cast<T>(Op::finish(result, n));
+        }
+        return;
+    }
+    for_pieces(inner, outputs, [&](i64 o, i64 i, i64 lanes) {
+        const T* column = x + o * n * inner + i;
+        L result = L(Op::template neutral<A>);
+        for (i64 j = 0; j < n; j++) {
+            result = Op::enter(result, load_lanes(column + j * inner, lanes));
+        }
+        store_lanes(y + o * inner + i, Op::finish(result, n), lanes);
+    });
+}
+
+// The position along n of the first largest (Largest) or smallest value; NaN counts as the most extreme. n >= 1.
+template <bool Largest, class T> INLINE void arg_extreme(i64 n, i64 inner, Range outputs, const T* x, i64* y) {
+    for (i64 at = outputs.begin; at < outputs.end; at++) {
+        const T* column = x + at / inner * n * inner + at % inner;
+        i64 best = 0;
+        for (i64 j = 1; j < n; j++) {
+            const T v = column[j * inner];
+            const T held = column[best * inner];
+            const bool better = Largest ? v > held : v < held;
+            if (better || (v != v && held == held)) {
+                best = j;
+            }
+        }
+        y[at] = best;
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil
