@@ -113,6 +113,43 @@ TEST(CXXModule, HoldsNoTraceOfTheMachine) {
         EXPECT_FALSE(contains(linked, trace)) << trace;
 }
 
+// A program whose levels include every kernel header and multiply two matrices.
+static CXXModule kernel_program() {
+    std::string text;
+    for (const SourceFile& file : kernel_sources())
+        if (file.name.starts_with("kernels/") && file.name != "kernels/libc.hpp")
+            text += "#include \"" + std::string(file.name) + "\"\n";
+    text += R"(namespace cuvil { inline namespace CUVIL_ISA {
+void product(const f32* a, const f32* b, f32* c) {
+    constexpr Gemm shape = {5, 20, 9, 9, 20};
+    for (i64 task = 0; task < gemm_tasks(shape); ++task) gemm_task(shape, task, a, b, c, Identity());
+}
+} }
+)";
+    CXXModule module;
+    module.sources.push_back({"product.cpp", text, {"v2", "v3", "v4"}});
+    module.sources.push_back({"program.cpp",
+                              R"(#include "kernels/libc.hpp"
+using Product = void (*)(const float*, const float*, float*);
+namespace cuvil {
+namespace v2 { void product(const float*, const float*, float*); }
+namespace v3 { void product(const float*, const float*, float*); }
+namespace v4 { void product(const float*, const float*, float*); }
+}
+extern "C" [[gnu::visibility("default")]] const Product cuvil_program_1[] =
+    {cuvil::v2::product, cuvil::v3::product, cuvil::v4::product};
+)",
+                              {"v2"}});
+    return module;
+}
+
+TEST(CXXModule, TheKernelsNeedNothingAndGiveTheSameBytesAlways) {
+    const std::string linked = compile(kernel_program(), 1);
+    EXPECT_EQ(needed(linked), 0);
+    for (const Symbol& symbol : symbols(linked, SHT_SYMTAB)) EXPECT_TRUE(symbol.defined) << symbol.name;
+    EXPECT_EQ(compile(kernel_program(), 2), linked);
+}
+
 TEST(CXXModule, ShowsItsSourceIrAndAssembly) {
     const CXXModule module = small_program();
     EXPECT_TRUE(contains(module.source_text(), "// ==== main.cpp (v2, v3, v4)\n#include"));
