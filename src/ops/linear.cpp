@@ -42,6 +42,12 @@ const OpDef defs[] = {
         .reference = "a @ b",
         .tests = &matmul_grid,
     },
+    {
+        .name = "pack",
+        .summary = "The right side of a matmul in panels of 16 columns, [..., ceil(N / 16), K, 16]; made by planning only",
+        .operands = {{"b", Accepts::F32}},
+        .lower = kernel("pack_b"),
+    },
 };
 
 } // namespace

@@ -1,0 +1,96 @@
+// Cuvil as a library: a model goes in, a self-contained module comes out.
+//
+//     cuvil::Diagnostics diag;
+//     cuvil::Artifact module = cuvil::compile({.path = "resnet18.onnx"}, {}, diag);
+//     cuvil::write(module, "resnet18.cuvil", diag);
+#pragma once
+
+#include "cuvil/diagnostic.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace cuvil {
+
+// A model file (.onnx, or .cuir IR text), or its bytes, for which `path` then only gives the name.
+struct Source {
+    std::filesystem::path path;
+    std::string_view bytes = {};
+};
+
+enum class Emit { Module, Ir, Cxx, Llvm, Asm };
+
+// What a compile tells on its way; for progress displays.
+struct Progress {
+    int step, steps;
+    std::string_view stage; // "import", "optimize", "plan", "codegen", "link"
+};
+
+struct CompileOptions {
+    std::string target = "cpu-x86-64";     // or "native": the best level of this CPU only
+    std::vector<std::string> levels = {};  // of the target's, e.g. {"v3"}; empty: all
+    std::string opt_level = "O2";          // O0..O3: compile effort, never other bits
+    unsigned jobs = 0;                     // threads that compile; 0: all cores. The file is the same for any number
+    std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
+    std::vector<std::string> print_after = {};                     // pass names, or "all"
+    std::vector<std::string> disabled_passes = {};
+    std::string stop_after = {}; // a pass name: the IR after it is the result
+    std::function<void(std::string_view pass, std::string_view ir)> dump = {}; // receives what print_after asked for
+    std::function<void(const Progress&)> progress = {};
+    const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon
+};
+
+// A finished module, not yet a file.
+class Artifact {
+public:
+    struct Content;
+    explicit Artifact(std::unique_ptr<Content> content);
+    Artifact(Artifact&&) noexcept;
+    Artifact& operator=(Artifact&&) noexcept;
+    ~Artifact();
+    const Content& content() const { return *content_; }
+
+private:
+    std::unique_ptr<Content> content_;
+};
+
+// All of these throw Refused when the model cannot be compiled or a file cannot be read or written, with everything
+// that is wrong in it (warnings stay in `diag`); Cancelled; InternalError for a bug of ours.
+Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag);
+// The .cuvil file, whole or not at all.
+void write(const Artifact& artifact, const std::filesystem::path& path, Diagnostics& diag);
+std::string bytes(const Artifact& artifact);
+// The module's manifest, JSON.
+std::string manifest(const Artifact& artifact);
+
+// One text of what comes before: file name suffix ("v3.ll") and text. Emit::Module is not one of them.
+struct EmittedText {
+    std::string suffix;
+    std::string text;
+};
+std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOptions& options, Diagnostics& diag);
+
+// For `cuvil targets` and `cuvil ops`.
+struct Target {
+    std::string name, description;
+    std::vector<std::string> levels;
+};
+const std::vector<Target>& targets();
+struct ImportedOp {
+    std::string name; // "Conv"
+    int since, until; // versions of the definition's operator set that are covered; until 0: the newest
+    std::string builds;
+};
+std::vector<ImportedOp> imported_ops(std::string_view format); // "onnx"
+std::vector<std::string> pass_names();
+
+std::string_view version(); // "0.1.0"
+
+} // namespace cuvil

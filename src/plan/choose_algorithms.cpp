@@ -1,0 +1,121 @@
+#include "ir/rewriter.hpp"
+#include "plan/pack.hpp"
+#include "plan/plan.hpp"
+
+#include <algorithm>
+
+namespace cuvil {
+namespace {
+
+std::span<const float> floats(std::span<const std::byte> bytes) {
+    return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+}
+
+std::string weight_name(const Value& value) {
+    const OpNode& node = *value.producer();
+    if (node.op() == "weight") return node.get<std::string>("name");
+    return value.name().empty() ? "constant" : value.name();
+}
+
+// Makes the weight `suffix` of a constant, unless it exists with the same content: two layers may share one.
+Value& derived_weight(Rewriter& edit, const Value& of, std::string_view suffix, Type type, std::vector<float> values) {
+    std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+    std::string name = weight_name(of) + "/" + std::string(suffix);
+    Hash128 hash = content_hash(std::as_bytes(std::span(bytes)));
+    auto found = edit.program().weights().find(name);
+    if (found == edit.program().weights().end() || found->second.hash != hash)
+        name = edit.program().add_weight(name, std::move(type), std::move(bytes));
+    return edit.weight(name);
+}
+
+// A vector over channels, filled up to whole blocks of 16, so that kernels may load it whole.
+void pad_bias(Rewriter& edit, OpNode& node, size_t operand) {
+    const Value& bias = *node.operand(operand);
+    std::span<const float> values = floats(*constant_bytes(edit.program(), bias));
+    std::vector<float> padded(values.begin(), values.end());
+    padded.resize((values.size() + 15) / 16 * 16);
+    auto size = static_cast<int64_t>(padded.size());
+    edit.set_operand(node, operand, &derived_weight(edit, bias, "padded", Type::tensor(DType::F32, {size}), std::move(padded)));
+}
+
+class Chooser {
+public:
+    Chooser(Program& program, FuncIR& function, Plan& plan) : edit_(program, function), plan_(plan) {}
+
+    void choose(Region& region) {
+        for (const auto& node : region.nodes()) {
+            edit_.insert_before(*node);
+            edit_.set_location(node->location());
+            if (node->def().lower.kind == Lowering::Kernel) plan_.kernels[node.get()] = kernel_for(*node);
+            for (const auto& inner : node->regions()) choose(*inner);
+        }
+    }
+
+private:
+    std::string kernel_for(OpNode& node) {
+        if (node.op() == "conv2d") return choose_conv2d(node);
+        if (node.op() == "matmul") return choose_matmul(node);
+        if (node.op() == "max_pool2d" || node.op() == "avg_pool2d") return "pool_any";
+        return std::string(node.def().lower.text);
+    }
+
+    // The quick kernels need f32, no groups and constant weights. An image of a few channels that no convolution made
+    // (the network's input) is read with one channel per plane, all others in blocks of 16 channels.
+    std::string choose_conv2d(OpNode& node) {
+        Value &x = *node.operand(0), &w = *node.operand(1);
+        Value* bias = node.operand(2);
+        auto weights = constant_bytes(edit_.program(), w);
+        bool quick = x.type().dtype() == DType::F32 && node.get<int64_t>("groups") == 1 && weights &&
+                     (!bias || constant_bytes(edit_.program(), *bias));
+        if (!quick) return "conv_any";
+        if (bias) pad_bias(edit_, node, 2);
+        int64_t k = *w.type().dim(0).constant(), c = *w.type().dim(1).constant();
+        int64_t r = *w.type().dim(2).constant(), s = *w.type().dim(3).constant();
+        int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
+        std::vector<float> packed = pack_convolution(k, c, r, s, block, floats(*weights));
+        Type type = Type::tensor(DType::F32, {static_cast<int64_t>(packed.size())});
+        edit_.set_operand(node, 1, &derived_weight(edit_, w, block == 1 ? "packed1" : "packed16", type, std::move(packed)));
+        return block == 1 ? "conv2d_padded" : "conv2d_blocked";
+    }
+
+    // Whether a convolution made x, so that it lies in blocks of 16 channels.
+    bool comes_blocked(const Value& x) const {
+        const OpNode* node = x.producer();
+        if (!node) return false;
+        if (auto kernel = plan_.kernels.find(node); kernel != plan_.kernels.end()) {
+            if (kernel->second.starts_with("conv2d_")) return true;
+            if (kernel->second == "pool_any") return comes_blocked(*node->operand(0));
+        }
+        return is_loop_op(*node) && node->operand(0) && comes_blocked(*node->operand(0));
+    }
+
+    std::string choose_matmul(OpNode& node) {
+        Value& b = *node.operand(1);
+        if (b.type().dtype() != DType::F32) return "matmul_any";
+        Shape packed_shape(b.type().shape().begin(), b.type().shape().end() - 2);
+        packed_shape.insert(packed_shape.end(), {Dim::ceildiv(b.type().dim(-1), 16), b.type().dim(-2), Dim(16)});
+        Type packed_type = Type::tensor(DType::F32, packed_shape);
+        auto bytes = b.type().rank() == 2 ? constant_bytes(edit_.program(), b) : std::nullopt;
+        if (!bytes) {
+            edit_.set_operand(node, 1, &edit_.create_typed("pack", {&b}, {}, {packed_type}).result());
+            plan_.kernels[node.operand(1)->producer()] = "pack_b";
+            return "gemm";
+        }
+        std::vector<float> packed = pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
+        edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
+        return "gemm";
+    }
+
+    Rewriter edit_;
+    Plan& plan_;
+};
+
+} // namespace
+
+Plan choose_algorithms(Program& program) {
+    Plan plan;
+    for (const auto& function : program.functions()) Chooser(program, *function, plan).choose(function->body());
+    return plan;
+}
+
+} // namespace cuvil

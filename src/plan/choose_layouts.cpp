@@ -1,0 +1,202 @@
+// Convolutions read and write images in blocks of 16 channels with a halo of zeros. Values that elementwise ops connect
+// form a class that has one layout, halo included, so that an epilogue finds the elements of every operand at the same
+// offset. A class is blocked if a convolution writes into it, or a pool from a blocked class; `relayout` nodes stand
+// where values enter or leave.
+#include "ir/rewriter.hpp"
+#include "plan/plan.hpp"
+
+#include <algorithm>
+
+namespace cuvil {
+namespace {
+
+// An image that the blocked kernels can hold.
+bool is_image(const Value& v) {
+    return v.type().has_rank() && v.type().dtype() == DType::F32 && v.type().rank() == 4 && v.type().dim(1).constant();
+}
+
+bool is_one(const Dim& d) { return d.is(1); }
+
+class LayoutChooser {
+public:
+    LayoutChooser(Program& program, FuncIR& function, Plan& plan, Region& region)
+        : edit_(program, function), plan_(plan), region_(region) {}
+
+    void choose() {
+        connect();
+        find_blocked();
+        for (const auto& node : region_.nodes())
+            for (const auto& result : node->results())
+                if (is_blocked(*result)) result->set_type(result->type().with_layout(layout_of(*result)));
+        // Nodes that are inserted on the way stand before or behind the current one and need no treatment.
+        std::vector<OpNode*> nodes;
+        for (const auto& node : region_.nodes()) nodes.push_back(node.get());
+        for (OpNode* node : nodes) {
+            adapt_operands(*node);
+            for (const auto& result : node->results())
+                if (is_blocked(*result)) adapt_outer_uses(*result);
+        }
+    }
+
+private:
+    struct Class {
+        bool blocked = false;
+        int64_t top = 0, left = 0, bottom = 0, right = 0;
+    };
+
+    const std::string& kernel(const OpNode& node) const {
+        static const std::string none;
+        auto found = plan_.kernels.find(&node);
+        return found == plan_.kernels.end() ? none : found->second;
+    }
+
+    bool is_here(const Value& v) const { return v.producer() && v.producer()->parent() == &region_; }
+
+    // An elementwise node whose operands and result could all be blocked images.
+    bool joins_class(const OpNode& node) const {
+        if (!is_loop_op(node) || !is_image(node.result())) return false;
+        return std::ranges::all_of(node.operands(), [](Value* v) { return v->type().dtype() == DType::F32; });
+    }
+
+    bool is_member(const OpNode& node, const Value& operand) const {
+        return is_here(operand) && operand.type().shape() == node.result().type().shape() &&
+               operand.producer()->op() != "broadcast" && !is_constant(operand);
+    }
+
+    void connect() {
+        for (const auto& node : region_.nodes()) {
+            if (!joins_class(*node)) continue;
+            for (Value* operand : node->operands())
+                if (is_member(*node, *operand)) parent_[root(operand)] = root(&node->result());
+        }
+    }
+
+    const Value* root(const Value* v) const {
+        for (auto up = parent_.find(v); up != parent_.end() && up->second != v; up = parent_.find(v)) v = up->second;
+        return v;
+    }
+
+    void find_blocked() {
+        for (const auto& node : region_.nodes()) {
+            if (kernel(*node).starts_with("conv2d_")) classes_[root(&node->result())].blocked = true;
+            // Operands come before, so one pass suffices.
+            if (kernel(*node) == "pool_any" && is_blocked(*node->operand(0)) && is_image(node->result())) {
+                plan_.kernels[node.get()] = "pool_blocked";
+                classes_[root(&node->result())].blocked = true;
+            }
+        }
+        for (const auto& node : region_.nodes()) {
+            if (kernel(*node) != "conv2d_blocked" || !is_blocked(*node->operand(0))) continue;
+            const auto& pads = node->get<std::vector<int64_t>>("pads");
+            Class& c = classes_[root(node->operand(0))];
+            c.top = std::max(c.top, pads[0]);
+            c.left = std::max(c.left, pads[1]);
+            c.bottom = std::max(c.bottom, pads[2]);
+            c.right = std::max(c.right, pads[3]);
+        }
+    }
+
+    bool is_blocked(const Value& v) const {
+        auto found = classes_.find(root(&v));
+        return is_here(v) && found != classes_.end() && found->second.blocked;
+    }
+
+    Layout layout_of(const Value& v) const {
+        const Class& c = classes_.at(root(&v));
+        return {Layout::Blocked, c.top, c.left, c.bottom, c.right};
+    }
+
+    Value& relayout(Value& v, Layout layout) {
+        OpNode& node = edit_.create_typed("relayout", {&v}, {}, {v.type().with_layout(std::move(layout))});
+        node.result().set_name(v.name());
+        plan_.kernels[&node] = "relayout";
+        return node.result();
+    }
+
+    Value& plain(Value& v) {
+        auto [at, is_new] = plain_.try_emplace(&v, nullptr);
+        if (is_new) {
+            edit_.insert_after(*v.producer());
+            edit_.set_location(v.producer()->location());
+            at->second = &relayout(v, {});
+        }
+        return *at->second;
+    }
+
+    void adapt_operands(OpNode& node) {
+        for (size_t i = 0; i < node.operands().size(); i++) {
+            Value* operand = node.operand(i);
+            if (!operand) continue;
+            Layout wanted = wanted_layout(node, i);
+            if (operand->type().is_tensor() && operand->type().layout() == wanted) continue;
+            if (!operand->type().is_tensor()) continue;
+            Value* now = operand->type().layout().is_plain() ? operand : &plain(*operand);
+            if (!wanted.is_plain()) {
+                edit_.insert_before(node);
+                edit_.set_location(node.location());
+                now = &relayout(*now, wanted);
+            }
+            edit_.set_operand(node, i, now);
+        }
+    }
+
+    Layout wanted_layout(const OpNode& node, size_t i) {
+        Value& operand = *node.operand(i);
+        const std::string& k = kernel(node);
+        if (k.starts_with("conv2d_") && i == 0) {
+            const auto& pads = node.get<std::vector<int64_t>>("pads");
+            if (k == "conv2d_padded") return {Layout::Padded, pads[0], pads[1], pads[2], pads[3]};
+            if (is_blocked(operand)) return operand.type().layout();
+            return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
+        }
+        if (k == "pool_blocked") return operand.type().layout();
+        if (k == "Mean" && is_blocked(operand) && node.get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3}) {
+            plan_.kernels[&node] = "global_avg_pool";
+            return operand.type().layout();
+        }
+        if (k == "global_avg_pool") return operand.type().layout();
+        if (joins_class(node) && is_blocked(node.result())) {
+            const Value& read = behind_broadcast(operand);
+            bool per_channel = is_constant(read) && is_per_channel(read.type(), node.result().type());
+            if (is_literal(read) || per_channel) return {};
+            return node.result().type().layout();
+        }
+        return {};
+    }
+
+    // Regions inside see values of this one in plain form.
+    void adapt_outer_uses(Value& v) {
+        std::vector<Use> uses = v.uses();
+        for (const Use& use : uses)
+            if (use.node->parent() != &region_) edit_.set_operand(*use.node, use.operand, &plain(v));
+    }
+
+    Rewriter edit_;
+    Plan& plan_;
+    Region& region_;
+    std::unordered_map<const Value*, const Value*> parent_;
+    std::unordered_map<const Value*, Class> classes_;
+    std::unordered_map<const Value*, Value*> plain_;
+};
+
+void choose_in(Program& program, FuncIR& function, Plan& plan, Region& region) {
+    for (const auto& node : region.nodes())
+        for (const auto& inner : node->regions()) choose_in(program, function, plan, *inner);
+    LayoutChooser(program, function, plan, region).choose();
+}
+
+} // namespace
+
+bool is_per_channel(const Type& type, const Type& image) {
+    const Shape& shape = type.shape();
+    if (shape.size() < 3 || shape.size() > 4) return false;
+    size_t channel = shape.size() - 3;
+    return (channel == 0 || is_one(shape[0])) && shape[channel] == image.dim(1) && is_one(shape[channel + 1]) &&
+           is_one(shape[channel + 2]);
+}
+
+void choose_layouts(Program& program, Plan& plan) {
+    for (const auto& function : program.functions()) choose_in(program, *function, plan, function->body());
+}
+
+} // namespace cuvil

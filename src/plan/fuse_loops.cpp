@@ -1,0 +1,188 @@
+// Elementwise ops of one shape and layout become one loop; where such a chain begins at a convolution or matrix product
+// that nobody else reads, it becomes that kernel's epilogue. A node joins the chain behind it only if all its uses are
+// in there, so nothing is computed twice and every value outside has memory.
+#include "plan/plan.hpp"
+
+#include "support/diagnostics.hpp"
+
+#include <algorithm>
+#include <ranges>
+#include <unordered_set>
+
+namespace cuvil {
+namespace {
+
+constexpr size_t longest_chain = 64;
+
+struct Group {
+    std::vector<OpNode*> nodes; // in order
+    OpNode* anchor = nullptr;
+};
+
+class LoopFuser {
+public:
+    LoopFuser(Plan& plan, Region& region) : plan_(plan) {
+        int position = 0;
+        for (const auto& node : region.nodes()) {
+            nodes_.push_back(node.get());
+            position_[node.get()] = position++;
+        }
+    }
+
+    RegionPlan fuse(Region& region) {
+        for (OpNode* node : nodes_ | std::views::reverse)
+            if (is_loop_op(*node) && !grouped_.contains(node)) grow(*node);
+        RegionPlan out;
+        out.region = &region;
+        for (OpNode* node : nodes_) {
+            if (auto group = group_at_.find(node); group != group_at_.end())
+                out.steps.push_back(step_of(group->second));
+            else if (!grouped_.contains(node) && needs_step(*node))
+                out.steps.push_back(step_of({{}, node}));
+        }
+        return out;
+    }
+
+private:
+    bool all_uses_in(const Value& v, const std::unordered_set<const OpNode*>& members) const {
+        return std::ranges::all_of(v.uses(), [&](const Use& use) { return members.contains(use.node); });
+    }
+
+    void grow(OpNode& root) {
+        const Type& type = root.result().type();
+        std::unordered_set<const OpNode*> members = {&root};
+        std::vector<OpNode*> nodes = {&root};
+        for (size_t i = 0; i < nodes.size() && nodes.size() < longest_chain; i++)
+            for (Value* operand : nodes[i]->operands()) {
+                OpNode* p = operand->producer();
+                if (!p || !position_.contains(p) || !is_loop_op(*p) || grouped_.contains(p) || members.contains(p)) continue;
+                const Type& t = operand->type();
+                if (t.shape() != type.shape() || t.layout() != type.layout() || !all_uses_in(*operand, members)) continue;
+                members.insert(p);
+                nodes.push_back(p);
+            }
+        std::ranges::sort(nodes, {}, [&](OpNode* n) { return position_.at(n); });
+        Group group{nodes, find_anchor(nodes, members, type)};
+        for (OpNode* n : nodes) grouped_.insert(n);
+        if (group.anchor) grouped_.insert(group.anchor);
+        group_at_[&root] = std::move(group);
+    }
+
+    // The last kernel before the chain that can carry all of it in its epilogue.
+    OpNode* find_anchor(const std::vector<OpNode*>& nodes, const std::unordered_set<const OpNode*>& members,
+                        const Type& type) const {
+        OpNode* best = nullptr;
+        for (OpNode* node : nodes)
+            for (Value* operand : node->operands()) {
+                OpNode* p = operand->producer();
+                if (!p || !position_.contains(p) || grouped_.contains(p) || !has_epilogue(*p)) continue;
+                if (operand->type() != type || !all_uses_in(*operand, members)) continue;
+                if (best == nullptr || position_.at(p) > position_.at(best)) best = p;
+            }
+        if (!best) return nullptr;
+        for (OpNode* node : nodes)
+            for (Value* operand : node->operands()) {
+                if (operand->type().dtype() != DType::F32 || node->result().type().dtype() != DType::F32) return nullptr;
+                bool inner = operand->producer() == best || members.contains(operand->producer());
+                if (!inner && !is_readable(*operand, type)) return nullptr;
+            }
+        return best;
+    }
+
+    bool has_epilogue(const OpNode& node) const {
+        auto kernel = plan_.kernels.find(&node);
+        return kernel != plan_.kernels.end() &&
+               (kernel->second == "gemm" || kernel->second == "conv2d_blocked" || kernel->second == "conv2d_padded");
+    }
+
+    // Operands of an epilogue: lying exactly as the result does, a constant along the columns or channels, or a literal.
+    static bool is_readable(Value& operand, const Type& result) {
+        const Value& read = behind_broadcast(operand);
+        if (&read == &operand && operand.type() == result) return true;
+        if (is_literal(read)) return true;
+        if (result.layout().kind == Layout::Blocked) return is_constant(read) && is_per_channel(read.type(), result);
+        const Shape& shape = read.type().shape();
+        if (shape.empty() || shape.back() != result.dim(-1)) return false;
+        return std::all_of(shape.begin(), shape.end() - 1, [](const Dim& d) { return d.is(1); });
+    }
+
+    bool needs_step(const OpNode& node) const {
+        switch (node.def().lower.kind) {
+        case Lowering::Control: return true;
+        case Lowering::None:
+        case Lowering::Alias: return false;
+        case Lowering::Scalar: CUVIL_ASSERT(false, "an elementwise node outside of all loops");
+        case Lowering::Kernel: break;
+        }
+        if (node.op() != "broadcast") return true;
+        return std::ranges::any_of(node.result().uses(), [](const Use& use) { return !is_loop_op(*use.node); });
+    }
+
+    Step step_of(const Group& group) {
+        Step step;
+        step.anchor = group.anchor;
+        step.fused = group.nodes;
+        const OpNode* last = group.nodes.empty() ? group.anchor : group.nodes.back();
+        for (const auto& result : last->results()) step.outputs.push_back(result.get());
+        step.kind = !group.anchor ? Step::Loop : group.anchor->regions().empty() ? Step::Kernel : Step::Control;
+        Location where = group.anchor ? group.anchor->location() : Location{};
+        for (OpNode* node : group.nodes) where = join(where, node->location());
+        step.name = where.name.empty() ? std::string(last->op()) : where.name;
+        step.number = plan_.step_count++;
+        if (group.anchor)
+            for (const auto& inner : group.anchor->regions())
+                step.regions.push_back(LoopFuser(plan_, *inner).fuse(*inner));
+        return step;
+    }
+
+    Plan& plan_;
+    std::vector<OpNode*> nodes_;
+    std::unordered_map<const OpNode*, int> position_;
+    std::unordered_set<const OpNode*> grouped_;
+    std::unordered_map<const OpNode*, Group> group_at_; // by its last node
+};
+
+} // namespace
+
+bool is_loop_op(const OpNode& node) {
+    return node.def().has(elementwise) && node.def().lower.kind == Lowering::Scalar && node.result().type().has_rank();
+}
+
+bool is_literal(const Value& value) {
+    return is_constant(value) && value.type().has_rank() && element_count(value.type().shape()).is(1) &&
+           value.type().dtype() != DType::String;
+}
+
+Value& behind_broadcast(Value& value) {
+    Value* v = &value;
+    while (v->producer() && v->producer()->op() == "broadcast") v = v->producer()->operand(0);
+    return *v;
+}
+
+const Value& alias_root(const Value& value) {
+    const Value* v = &value;
+    while (v->producer() && v->producer()->def().lower.kind == Lowering::Alias) v = v->producer()->operand(0);
+    return *v;
+}
+
+std::vector<Value*> memory_operands(const Step& step) {
+    std::vector<Value*> out;
+    auto add = [&](Value* v) {
+        if (v && std::ranges::find(out, v) == out.end()) out.push_back(v);
+    };
+    if (step.anchor)
+        for (Value* v : step.anchor->operands()) add(v);
+    auto is_inner = [&](const Value& v) {
+        return v.producer() && (v.producer() == step.anchor || std::ranges::find(step.fused, v.producer()) != step.fused.end());
+    };
+    for (OpNode* node : step.fused)
+        for (Value* v : node->operands()) {
+            Value& read = behind_broadcast(*v);
+            if (!is_inner(*v) && !is_literal(read)) add(&read);
+        }
+    return out;
+}
+
+void fuse_loops(Program& program, Plan& plan) { plan.main = LoopFuser(plan, program.main().body()).fuse(program.main().body()); }
+
+} // namespace cuvil
