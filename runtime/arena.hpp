@@ -14,8 +14,8 @@ struct FreeBlock {
 };
 using Block = std::unique_ptr<std::byte, FreeBlock>;
 
-// `bytes` (0 counts as 1) at a 64-byte boundary; large blocks lie and grow so that huge pages fit, which makes the first
-// touch of a workspace many times cheaper. Null: out of memory. free() gives it back.
+// `bytes` (0 counts as 1) at a 64-byte boundary; large blocks lie and grow so that huge pages fit, which makes the
+// first touch of a workspace many times cheaper. Null: out of memory. free() gives it back.
 void* allocate_block(uint64_t bytes);
 
 // A bump allocator: allocation moves a pointer, reset() takes everything back at once and keeps the memory. Used by one

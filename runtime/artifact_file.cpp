@@ -71,8 +71,7 @@ std::unique_ptr<ArtifactFile> ArtifactFile::from(std::unique_ptr<ArtifactFile> f
     file->view_ = std::move(*view);
     const std::string_view weights = file->view_.weights();
     // Fails where the system has no huge pages for files, which costs nothing but the gain.
-    if (weights.size() > huge_weights)
-        madvise(const_cast<char*>(weights.data()), weights.size(), MADV_HUGEPAGE);
+    if (weights.size() > huge_weights) madvise(const_cast<char*>(weights.data()), weights.size(), MADV_HUGEPAGE);
     return file;
 }
 

@@ -39,8 +39,7 @@ std::string header_damage(std::string_view bytes, Elf64_Ehdr& header) {
     if (bytes.empty()) return "is empty";
     if (bytes.substr(0, SELFMAG) != elf_magic.substr(0, bytes.size()))
         return "is not a Cuvil module: it does not start with an ELF header";
-    if (bytes.size() < sizeof header)
-        return "is truncated: " + text(bytes.size()) + " bytes do not hold an ELF header";
+    if (bytes.size() < sizeof header) return "is truncated: " + text(bytes.size()) + " bytes do not hold an ELF header";
     memcpy(&header, bytes.data(), sizeof header);
     if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB || header.e_type != ET_DYN)
         return "is not a Cuvil module: it is an ELF file, but no 64-bit little-endian shared object";
@@ -144,8 +143,8 @@ std::optional<ArtifactView> ArtifactView::read(std::string_view bytes, std::stri
     view.machine_ = header.e_machine;
     for (const Section& section : sections) {
         if (!section.name.starts_with(attached_file_prefix)) continue;
-        view.files_.push_back({section.name.substr(attached_file_prefix.size()),
-                               bytes.substr(section.offset, section.size)});
+        view.files_.push_back(
+            {section.name.substr(attached_file_prefix.size()), bytes.substr(section.offset, section.size)});
         hashed = std::max(hashed, section.end());
     }
     if (const Section* weights = find(sections, weights_section)) {

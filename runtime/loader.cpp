@@ -195,10 +195,10 @@ void Module::run_in(Frame& frame, const cuvil_value* in, cuvil_value* out) {
         frame.workspace_bytes = 0;
         frame.workspace.reset(static_cast<std::byte*>(allocate_block(needed)));
         if (!frame.workspace)
-            throw CallError{CUVIL_ERROR_MEMORY,
-                            needed == UINT64_MAX ? "the workspace for these shapes is larger than any memory"
-                                                 : "out of memory: the workspace for these shapes has " +
-                                                       std::to_string(needed) + " bytes"};
+            throw CallError{CUVIL_ERROR_MEMORY, needed == UINT64_MAX
+                                                    ? "the workspace for these shapes is larger than any memory"
+                                                    : "out of memory: the workspace for these shapes has " +
+                                                          std::to_string(needed) + " bytes"};
         frame.workspace_bytes = needed;
     }
 

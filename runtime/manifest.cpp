@@ -72,8 +72,7 @@ Manifest read_manifest(std::string_view text) {
                                 std::to_string(manifest_format));
         Manifest manifest;
         manifest.dims = json.at("dims").get<std::vector<std::string>>();
-        for (const Json& value : json.at("inputs"))
-            manifest.inputs.push_back(read_value(value, manifest.dims.size()));
+        for (const Json& value : json.at("inputs")) manifest.inputs.push_back(read_value(value, manifest.dims.size()));
         for (const Json& value : json.at("outputs"))
             manifest.outputs.push_back(read_value(value, manifest.dims.size()));
         for (const Json& check : json.at("checks"))

@@ -12,8 +12,9 @@
 // A barrier per step with a fixed share for each thread is as fast on a quiet machine and up to five times slower on a
 // busy one, since each step then waits for the unluckiest thread. Pinning gains nothing here.
 //
-// Workers start at the first step that any module runs on several threads, spin for 20 microseconds between the steps of
-// a run, and sleep otherwise. They end when the last module is unloaded, and at exit. A child of fork() starts with none.
+// Workers start at the first step that any module runs on several threads, spin for 20 microseconds between the steps
+// of a run, and sleep otherwise. They end when the last module is unloaded, and at exit. A child of fork() starts with
+// none.
 #pragma once
 
 #include "runtime/thread_count.hpp"

@@ -216,7 +216,7 @@ cuvil_value new_tensor(const Subject& subject, const int64_t* shape, int32_t ndi
     cuvil_value value{};
     value.tag = CUVIL_TENSOR;
     value.owner = block;
-    value.as.tensor = {block, cpu_device, 0, ndim, subject.spec.dtype, reinterpret_cast<int64_t*>(block + shape_at),
+    value.as.tensor = {block,   cpu_device, 0, ndim, subject.spec.dtype, reinterpret_cast<int64_t*>(block + shape_at),
                        nullptr, 0};
     return value;
 }
@@ -271,7 +271,8 @@ cuvil_value take_output(const ValueSpec& spec, const cuvil_value& given, const i
     if (given.tag == CUVIL_NONE) return is_known ? new_tensor(subject, shape, ndim) : cuvil_value{};
     if (!is_known)
         fail(CUVIL_ERROR_TYPE, subject,
-             std::string("is ") + kind_text(spec.tag) + " whose size is known only after the run: leave it to the module");
+             std::string("is ") + kind_text(spec.tag) +
+                 " whose size is known only after the run: leave it to the module");
     if (given.tag != CUVIL_TENSOR)
         fail(CUVIL_ERROR_TYPE, subject, std::string("is ") + kind_text(given.tag) + ", expected a tensor");
 

@@ -1,4 +1,5 @@
-// The door of a module: what callers hand over, checked against the manifest and brought into the form the ABI asks for.
+// The door of a module: what callers hand over, checked against the manifest and brought into the form the ABI asks
+// for.
 #pragma once
 
 #include "cuvil/cuvil.h"
