@@ -1,0 +1,62 @@
+#include "optimize/channel_affine.hpp"
+
+#include "optimize/constants.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace cuvil {
+namespace {
+
+bool all_finite(const std::vector<double>& values) {
+    return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
+}
+
+// The elements of a constant that is broadcast to `like` along all axes but the channels'.
+std::optional<std::vector<double>> one_for_each_channel(const Value& value, const Type& like, const Program& program) {
+    const Value& constant = behind_broadcast(value);
+    if (!constant.type().has_rank() || !like.has_rank() || like.rank() < 2 || constant.type().rank() > like.rank())
+        return std::nullopt;
+    auto channels = like.dim(1).constant();
+    if (!channels) return std::nullopt;
+    for (int64_t from_end = 1; from_end <= constant.type().rank(); from_end++) {
+        const Dim& size = constant.type().dim(-from_end);
+        bool is_channel_axis = from_end == like.rank() - 1;
+        if (!size.is(1) && !(is_channel_axis && size == like.dim(1))) return std::nullopt;
+    }
+    auto elements = constant_floats(program, constant);
+    if (elements && elements->size() == 1) elements->resize(static_cast<size_t>(*channels), elements->front());
+    return elements;
+}
+
+} // namespace
+
+std::optional<ChannelAffine> affine_of_batch_norm(const OpNode& node, const Program& program) {
+    std::vector<std::vector<double>> constants;
+    for (size_t i = 1; i < 5; i++) {
+        auto elements = constant_floats(program, *node.operand(i));
+        if (!elements) return std::nullopt;
+        constants.push_back(std::move(*elements));
+    }
+    const auto &scale = constants[0], &bias = constants[1], &mean = constants[2], &variance = constants[3];
+    double epsilon = node.get<double>("epsilon");
+    ChannelAffine affine;
+    for (size_t c = 0; c < scale.size(); c++) {
+        affine.scale.push_back(scale[c] / std::sqrt(variance[c] + epsilon));
+        affine.shift.push_back(bias[c] - mean[c] * affine.scale[c]);
+    }
+    if (!all_finite(affine.scale)) return std::nullopt;
+    return affine;
+}
+
+std::optional<ChannelAffine> affine_of_binary(const OpNode& node, size_t x, const Program& program) {
+    auto elements = one_for_each_channel(*node.operand(1 - x), node.result().type(), program);
+    if (!elements) return std::nullopt;
+    size_t channels = elements->size();
+    if (node.op() == "add") return ChannelAffine{std::vector<double>(channels, 1), std::move(*elements)};
+    if (node.op() == "mul" && all_finite(*elements))
+        return ChannelAffine{std::move(*elements), std::vector<double>(channels, 0)};
+    return std::nullopt;
+}
+
+} // namespace cuvil

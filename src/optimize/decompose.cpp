@@ -1,0 +1,82 @@
+// Ops without a kernel, in terms of those that have one.
+#include "optimize/channel_affine.hpp"
+#include "optimize/constants.hpp"
+#include "optimize/passes.hpp"
+
+namespace cuvil {
+namespace {
+
+// Builds the values that follow a batch_norm's x.
+class BatchNorm {
+public:
+    BatchNorm(OpNode& node, Rewriter& rewriter) : node_(node), rewriter_(rewriter), type_(node.result().type()) {}
+
+    Value& decomposed() {
+        if (auto affine = affine_of_batch_norm(node_, rewriter_.program())) return scaled_and_shifted(*affine);
+        return by_definition();
+    }
+
+private:
+    Value& scaled_and_shifted(const ChannelAffine& affine) {
+        Value& scale = constant_for_channels(affine.scale, *node_.operand(1));
+        Value& shift = constant_for_channels(affine.shift, *node_.operand(2));
+        Value& scaled = rewriter_.make("mul", {node_.operand(0), &scale});
+        return rewriter_.make("add", {&scaled, &shift});
+    }
+
+    // (x - mean) / sqrt(variance + epsilon) * scale + bias
+    Value& by_definition() {
+        double epsilon = node_.get<double>("epsilon");
+        const Type& channels = node_.operand(4)->type();
+        Value& single = rewriter_.constant(Type::tensor(type_.dtype(), {}), float_bytes({&epsilon, 1}, type_.dtype()));
+        Value& spread = rewriter_.make("broadcast", {&single}, {{"shape", channels.shape()}});
+        Value& variance = rewriter_.make("add", {node_.operand(4), &spread});
+        Value& deviation = rewriter_.make("sqrt", {&variance});
+        Value& centered = rewriter_.make("sub", {node_.operand(0), &for_channels(*node_.operand(3))});
+        Value& normal = rewriter_.make("div", {&centered, &for_channels(deviation)});
+        Value& scaled = rewriter_.make("mul", {&normal, &for_channels(*node_.operand(1))});
+        return rewriter_.make("add", {&scaled, &for_channels(*node_.operand(2))});
+    }
+
+    // [C] -> [C,1,...,1], which aligns with axis 1 of x.
+    Shape aligned() const {
+        Shape shape(static_cast<size_t>(type_.rank() - 1), Dim(1));
+        shape[0] = type_.dim(1);
+        return shape;
+    }
+
+    Value& for_channels(Value& values) {
+        Value& column = rewriter_.make("reshape", {&values}, {{"shape", aligned()}});
+        return rewriter_.make("broadcast", {&column}, {{"shape", type_.shape()}});
+    }
+
+    Value& constant_for_channels(const std::vector<double>& elements, const Value& from) {
+        Value& column = rewriter_.constant(Type::tensor(type_.dtype(), aligned()), float_bytes(elements, type_.dtype()),
+                                           folded_name(from));
+        return rewriter_.make("broadcast", {&column}, {{"shape", type_.shape()}});
+    }
+
+    OpNode& node_;
+    Rewriter& rewriter_;
+    Type type_;
+};
+
+void decompose_region(Region& region, Rewriter& rewriter) {
+    for (auto at = region.nodes().begin(); at != region.nodes().end();) {
+        OpNode& node = **at++;
+        for (const auto& inner : node.regions()) decompose_region(*inner, rewriter);
+        if (node.op() != "batch_norm") continue;
+        rewriter.insert_before(node);
+        rewriter.set_location(node.location());
+        rewriter.replace(node, BatchNorm(node, rewriter).decomposed());
+    }
+}
+
+} // namespace
+
+void decompose(FuncIR& function, PassContext& context) {
+    Rewriter rewriter(context.program, function);
+    decompose_region(function.body(), rewriter);
+}
+
+} // namespace cuvil

@@ -1,0 +1,28 @@
+// The passes of the pipeline, and the steps that they share.
+#pragma once
+
+#include "ir/rewriter.hpp"
+#include "optimize/pass.hpp"
+
+namespace cuvil {
+
+// Brings a function into the forms that later passes and planning know, and repeats until nothing changes: constants
+// are folded, shape arithmetic is a `constant` or one `dims` node, the rules of rules/ do not match any more, equal
+// nodes are one, unused nodes and weights are gone, an `if` with a constant condition is its branch.
+void canonicalize(FuncIR& function, PassContext& context);
+
+// Moves constant per-channel factors and summands behind a conv2d into its weight and bias.
+// Needs canonical forms.
+void fuse_operators(FuncIR& function, PassContext& context);
+
+// Writes out the ops that have no kernel: afterwards no batch_norm is left.
+void decompose(FuncIR& function, PassContext& context);
+
+// Steps of canonicalize; each says whether it changed something.
+bool fold_constant(OpNode& node, Rewriter& rewriter, const ConstantEvaluator& evaluate);
+bool inline_constant_if(OpNode& node, Rewriter& rewriter);
+bool merge_common_subexpressions(Region& region, Rewriter& rewriter);
+bool remove_dead_code(FuncIR& function, Rewriter& rewriter);
+void remove_unused_weights(Program& program);
+
+} // namespace cuvil
