@@ -1,0 +1,113 @@
+#include "ir/record_check.hpp"
+
+#include "ir/literal.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace cuvil {
+namespace {
+
+bool accepts(Accepts what, const Type& type) {
+    if (what == Accepts::Any) return true;
+    if (!type.is_tensor() && type.kind() != Type::Kind::Scalar) return false;
+    DType t = type.dtype();
+    switch (what) {
+    case Accepts::Any: return true;
+    case Accepts::Floating: return is_floating(t);
+    case Accepts::Integer: return is_integer(t);
+    case Accepts::Number: return is_floating(t) || is_integer(t);
+    case Accepts::Bool: return t == DType::Bool;
+    case Accepts::Index: return t == DType::I64 || t == DType::I32;
+    case Accepts::F32: return t == DType::F32;
+    }
+    return false;
+}
+
+std::string_view in_words(Accepts what) {
+    static constexpr std::array<std::string_view, 7> words = {
+        "any value", "floating-point numbers", "integers", "numbers", "bool values", "i64 or i32", "f32"};
+    return words[static_cast<size_t>(what)];
+}
+
+std::string counted(size_t count, std::string_view thing) {
+    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
+void check_operands(const OpNode& node, std::vector<std::string>& wrong) {
+    const auto& defs = node.def().operands;
+    bool variadic = !defs.empty() && defs.back().arity == OperandDef::Variadic;
+    size_t most = defs.size(), given = node.operands().size();
+    size_t least = 0;
+    for (size_t i = 0; i < defs.size(); i++)
+        if (defs[i].arity == OperandDef::One) least = i + 1;
+    if (given < least || (given > most && !variadic)) {
+        std::string_view bound = variadic || least < most ? (given < least ? "at least " : "at most ") : "";
+        wrong.push_back(fmt::format("{} takes {}{}, got {}", node.op(), bound,
+                                    counted(given < least ? least : most, "operand"), given));
+        return;
+    }
+    for (size_t i = 0; i < given; i++) {
+        const OperandDef& def = defs[std::min(i, defs.size() - 1)];
+        const Value* operand = node.operand(i);
+        if (!operand) {
+            if (def.arity != OperandDef::Optional)
+                wrong.push_back(fmt::format("operand '{}' of {} cannot be left out", def.name, node.op()));
+        } else if (!accepts(def.accepts, operand->type())) {
+            wrong.push_back(fmt::format("operand '{}' of {} takes {}, got {}", def.name, node.op(),
+                                        in_words(def.accepts), operand->type().text()));
+        }
+    }
+}
+
+void check_attributes(const OpNode& node, std::vector<std::string>& wrong) {
+    for (const auto& [name, attribute] : node.attributes()) {
+        const AttributeDef* def = node.def().find_attribute(name);
+        if (!def)
+            wrong.push_back(fmt::format("{} has no attribute '{}'", node.op(), name));
+        else if (def->kind != kind_of(attribute))
+            wrong.push_back(fmt::format("attribute '{}' of {} is a {}, expected a {}", name, node.op(),
+                                        cuvil::name(kind_of(attribute)), cuvil::name(def->kind)));
+    }
+    for (const AttributeDef& def : node.def().attributes)
+        if (!def.default_value && !node.attributes().contains(def.name))
+            wrong.push_back(fmt::format("attribute '{}' of {} is missing", def.name, node.op()));
+}
+
+void check_results(const OpNode& node, std::vector<std::string>& wrong) {
+    const auto& defs = node.def().results;
+    bool variadic = !defs.empty() && defs.back() == "...";
+    size_t given = node.results().size(), least = variadic ? defs.size() - 1 : defs.size();
+    if (given < least || (given > least && !variadic))
+        wrong.push_back(fmt::format("{} has {}{}, got {}", node.op(), variadic ? "at least " : "",
+                                    counted(least, "result"), given));
+    if (node.regions().size() != node.def().regions.size())
+        wrong.push_back(fmt::format("{} has {}, got {}", node.op(), counted(node.def().regions.size(), "region"),
+                                    node.regions().size()));
+}
+
+// Bytes written with elements_literal in another form than "bytes" fit their type.
+void check_data(const OpNode& node, std::vector<std::string>& wrong) {
+    for (const auto& [name, attribute] : node.attributes()) {
+        const auto* data = std::get_if<Data>(&attribute);
+        if (!data) continue;
+        const Type type = node.results().empty() ? Type() : node.result().type();
+        if (elements_literal(*data->bytes, type).starts_with("bytes"))
+            wrong.push_back(fmt::format("the {} bytes of attribute '{}' are no value of {}", data->bytes->size(), name,
+                                        type.text()));
+    }
+}
+
+} // namespace
+
+std::vector<std::string> check_against_record(const OpNode& node) {
+    std::vector<std::string> wrong;
+    check_operands(node, wrong);
+    check_attributes(node, wrong);
+    check_results(node, wrong);
+    check_data(node, wrong);
+    return wrong;
+}
+
+} // namespace cuvil
