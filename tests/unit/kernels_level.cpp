@@ -1,0 +1,334 @@
+// The cases that the kernel tests run at each level. This file is compiled as an artifact's code is: without any header
+// but the kernels', since an inline function of the standard library compiled for one level would replace those of the
+// others.
+#include "kernels_level.hpp"
+
+#include "kernels/conv.hpp"
+#include "kernels/gemm.hpp"
+#include "kernels/map.hpp"
+#include "kernels/move.hpp"
+#include "kernels/pool.hpp"
+#include "kernels/reduce.hpp"
+#include "kernels/softmax.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+template <class T> const T* input(const void* const* in, int i) {
+    return static_cast<const T*>(in[i]);
+}
+template <class T> T* output(void* const* out, int i) {
+    return static_cast<T*>(out[i]);
+}
+
+// Runs f on values in vectors (p[1] = 0) or one by one (p[1] = 1), p[0] values.
+template <class X, class Y, class F> void run_unary(const i64* p, const void* const* in, void* const* out, F f) {
+    const X* x = input<X>(in, 0);
+    Y* y = output<Y>(out, 0);
+    if (p[1] == 0) {
+        for (i64 i = 0; i < p[0]; i += lane_count) {
+            const i64 lanes = smaller(lane_count, p[0] - i);
+            store_lanes(y + i, f(load_lanes(x + i, lanes)), lanes);
+        }
+    } else {
+        for (i64 i = 0; i < p[0]; i++) {
+            y[i] = f(x[i]);
+        }
+    }
+}
+
+template <class X, class Y, class F> void run_binary(const i64* p, const void* const* in, void* const* out, F f) {
+    const X* a = input<X>(in, 0);
+    const X* b = input<X>(in, 1);
+    Y* y = output<Y>(out, 0);
+    if (p[1] == 0) {
+        for (i64 i = 0; i < p[0]; i += lane_count) {
+            const i64 lanes = smaller(lane_count, p[0] - i);
+            store_lanes(y + i, f(load_lanes(a + i, lanes), load_lanes(b + i, lanes)), lanes);
+        }
+    } else {
+        for (i64 i = 0; i < p[0]; i++) {
+            y[i] = f(a[i], b[i]);
+        }
+    }
+}
+
+#define UNARY(name, function, X, Y)                                                                                    \
+    {name, [](const i64* p, const void* const* in, void* const* out) {                                                \
+         run_unary<X, Y>(p, in, out, [](auto v) { return function; });                                                 \
+     }}
+#define BINARY(name, function, X, Y)                                                                                   \
+    {name, [](const i64* p, const void* const* in, void* const* out) {                                                \
+         run_binary<X, Y>(p, in, out, [](auto a, auto b) { return function; });                                        \
+     }}
+#define FLOAT_MATH(T)                                                                                                  \
+    UNARY("exp " #T, exp(v), T, T), UNARY("log " #T, log(v), T, T), UNARY("tanh " #T, tanh(v), T, T),                  \
+        UNARY("sigmoid " #T, sigmoid(v), T, T), UNARY("erf " #T, erf(v), T, T), UNARY("sin " #T, sin(v), T, T),        \
+        UNARY("cos " #T, cos(v), T, T), UNARY("relu " #T, relu(v), T, T), UNARY("sign " #T, sign(v), T, T),            \
+        UNARY("round " #T, round(v), T, T), UNARY("floor " #T, floor(v), T, T), UNARY("sqrt " #T, sqrt(v), T, T),      \
+        UNARY("to i32 " #T, cast<i32>(v), T, i32), UNARY("to u8 " #T, cast<u8>(v), T, u8),                             \
+        UNARY("to i64 " #T, cast<i64>(v), T, i64), UNARY("to u64 " #T, cast<u64>(v), T, u64),                          \
+        UNARY("to bool " #T, cast<bool>(v), T, bool), BINARY("pow " #T, pow(a, b), T, T),                              \
+        BINARY("maximum " #T, maximum(a, b), T, T), BINARY("minimum " #T, minimum(a, b), T, T),                        \
+        BINARY("less " #T, less(a, b), T, bool), BINARY("where " #T, where(greater_equal(a, b), a, b), T, T)
+#define INTEGER_MATH(T)                                                                                                \
+    BINARY("div " #T, div(a, b), T, T), BINARY("rem " #T, rem(a, b), T, T), BINARY("mod " #T, mod(a, b), T, T),        \
+        BINARY("floor_div " #T, floor_div(a, b), T, T), BINARY("pow " #T, pow(a, b), T, T),                            \
+        BINARY("mul " #T, mul(a, b), T, T), BINARY("fma " #T, fma(a, b, a), T, T),                                     \
+        BINARY("equal " #T, equal(a, b), T, bool), UNARY("abs " #T, abs(v), T, T),                                     \
+        UNARY("sign " #T, sign(v), T, T), UNARY("to f32 " #T, cast<f32>(v), T, f32),                                   \
+        UNARY("to i16 " #T, cast<i16>(v), T, i16)
+
+// p = m, n, k, ldc; in = a[m][k], b[k][n], bias[n]; out = c[m][ldc]. Tasks run in falling order.
+void run_gemm(const i64* p, const void* const* in, void* const* out) {
+    const Gemm g = {p[0], p[1], p[2], p[2], p[3]};
+    f32* packed = output<f32>(out, 1);
+    pack_b(g.k, g.n, input<f32>(in, 1), g.n, 1, packed);
+    const f32* bias = input<f32>(in, 2);
+    for (i64 task = gemm_tasks(g) - 1; task >= 0; task--) {
+        gemm_task(g, task, input<f32>(in, 0), packed, output<f32>(out, 0), [=](vec<f32> v, At at) {
+            return v + load_lanes(bias + at.channel, at.lanes);
+        });
+    }
+}
+
+// The same product without the driver, in tiles of p[4] rows, each with all panels that a tile of the level has.
+template <int Rows> void run_tile(const i64* p, const void* const* in, void* const* out) {
+    if constexpr (Rows > 0) {
+        if (p[4] != Rows) {
+            run_tile<Rows - 1>(p, in, out);
+            return;
+        }
+        const i64 n = p[1], k = p[2];
+        f32* packed = output<f32>(out, 1);
+        pack_b(k, n, input<f32>(in, 1), n, 1, packed);
+        alignas(64) f32 sums[Rows * 16];
+        for (i64 panel = 0; panel * 16 < n; panel++) {
+            tile_product<Rows, 1, 0>(input<f32>(in, 0), k, {1, 0, 1, 0, 1, 0, k}, packed + panel * k * 16, 0, sums);
+            for (i64 row = 0; row < Rows; row++) {
+                const i64 column = panel * 16;
+                store_lanes(output<f32>(out, 0) + row * p[3] + column, load(sums + row * 16), smaller(16, n - column));
+            }
+        }
+    }
+}
+
+template <class T> void run_matmul_any(const i64* p, const void* const* in, void* const* out) {
+    const i64 n = p[1], k = p[2];
+    matmul_any<T>(p[0], n, k, input<T>(in, 0), k, 1, input<T>(in, 1), p[4] ? 1 : n, p[4] ? k : 1, output<T>(out, 0),
+                  p[3]);
+}
+
+Conv2d conv_of(const i64* p) {
+    return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14]};
+}
+
+// p = the fields of Conv2d, the halo of y, and that of x beyond the padding; in = x, weights, bias (filled up); out = y plain,
+// y blocked, packed weights, x with a halo.
+template <int Block> void run_conv(const i64* p, const void* const* in, void* const* out) {
+    const Conv2d c = conv_of(p);
+    const i64 halo = p[15], extra = p[16];
+    const i64 bottom = larger(0, (c.oh - 1) * c.stride_h + (c.r - 1) * c.dilation_h + 1 - c.pad_top - c.h) + extra;
+    const i64 right = larger(0, (c.ow - 1) * c.stride_w + (c.s - 1) * c.dilation_w + 1 - c.pad_left - c.w) + extra;
+    const Blocked yl = {c.k, c.oh, c.ow, halo, halo, halo, halo};
+    f32* packed = output<f32>(out, 2);
+    f32* framed = output<f32>(out, 3);
+    f32* y = output<f32>(out, 1);
+    const f32* bias = input<f32>(in, 2);
+    pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
+    const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
+    if constexpr (Block == 16) {
+        const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
+        relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
+        for (i64 task = conv2d_tasks(c) - 1; task >= 0; task--) {
+            conv2d_task<Block>(c, task, framed, xl, packed, y, yl, epilogue);
+        }
+    } else {
+        const Padded xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
+        relayout_to_padded(c.n, xl, {0, c.n * c.c}, input<f32>(in, 0), framed);
+        for (i64 task = conv2d_tasks(c) - 1; task >= 0; task--) {
+            conv2d_task<Block>(c, task, framed, xl, packed, y, yl, epilogue);
+        }
+    }
+    relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
+}
+
+// p = n, c, k, groups, then in, out, kernel, stride, dilation, pad, each Rank long; in = x, weights, bias; out = y.
+template <class T, int Rank> void run_conv_any(const i64* p, const void* const* in, void* const* out) {
+    ConvAny<Rank> c{p[0], p[1], p[2], p[3], {}, {}, {}, {}, {}, {}};
+    for (int d = 0; d < Rank; d++) {
+        const i64* q = p + 4 + d;
+        c.in[d] = q[0], c.out[d] = q[Rank], c.kernel[d] = q[2 * Rank];
+        c.stride[d] = q[3 * Rank], c.dilation[d] = q[4 * Rank], c.pad[d] = q[5 * Rank];
+    }
+    for (i64 task = conv_any_tasks(c) - 1; task >= 0; task--) {
+        conv_any<T, Rank>(c, task, input<T>(in, 0), input<T>(in, 1), input<T>(in, 2), output<T>(out, 0));
+    }
+}
+
+// p = n, c, h, w, oh, ow, kernel, stride, dilation, pad, kind (0 largest, 1 mean, 2 mean with padding, 3 global mean),
+// pad at the end; in = x; out = y plain, y blocked, x blocked. Kinds from 10 on take the plain kernels instead.
+void run_pool(const i64* p, const void* const* in, void* const* out) {
+    const f32* x = input<f32>(in, 0);
+    if (p[10] >= 10) {
+        const PoolAny<2> any = {p[0] * p[1], {p[2], p[3]}, {p[4], p[5]}, {p[6], p[6]}, {p[7], p[7]}, {p[8], p[8]},
+                                {p[9], p[9]}, {p[11], p[11]}, p[10] == 12};
+        if (p[10] == 10) {
+            pool_any<f32, 2, Max>(any, {0, any.planes}, x, output<f32>(out, 0));
+        } else {
+            pool_any<f32, 2, Mean>(any, {0, any.planes}, x, output<f32>(out, 0));
+        }
+        return;
+    }
+    const Blocked xl = {p[1], p[2], p[3], 1, 0, 2, 1};
+    const Blocked yl = {p[1], p[4], p[5], 0, 1, 1, 2};
+    const Pool2d pool = {p[0], p[1], p[2], p[3], p[4], p[5], p[6],  p[6],
+                         p[7], p[7], p[8], p[8], p[9], p[9], p[11], p[11]};
+    f32* framed = output<f32>(out, 2);
+    relayout_to_blocked(p[0], xl, {0, p[0] * xl.blocks()}, x, framed);
+    if (p[10] == 3) {
+        for (i64 task = 0; task < global_avg_pool_tasks(p[0], xl); task++) {
+            global_avg_pool_task(xl, task, framed, output<f32>(out, 0));
+        }
+        return;
+    }
+    f32* y = output<f32>(out, 1);
+    for (i64 task = pool2d_tasks(pool) - 1; task >= 0; task--) {
+        if (p[10] == 0) {
+            max_pool2d_task(pool, task, framed, xl, y, yl);
+        } else {
+            avg_pool2d_task(pool, task, framed, xl, y, yl, p[10] == 2);
+        }
+    }
+    relayout_to_plain(p[0], yl, {0, p[0] * yl.blocks()}, y, output<f32>(out, 0));
+}
+
+// p = shape[3], strides of x0 and x1, parts; y = relu(x0 + x1), in `parts` ranges.
+void run_map3(const i64* p, const void* const* in, void* const* out) {
+    const i64 shape[3] = {p[0], p[1], p[2]};
+    const i64 rows = map_rows(shape);
+    for (i64 part = p[9] - 1; part >= 0; part--) {
+        map(shape, chunk(rows, p[9], part), output<f32>(out, 0), [](auto a, auto b) { return relu(add(a, b)); },
+            Operand<3, f32>{input<f32>(in, 0), {p[3], p[4], p[5]}},
+            Operand<3, f32>{input<f32>(in, 1), {p[6], p[7], p[8]}});
+    }
+}
+
+// p = n, stride of x1, parts; y (bool) = x0 < x1 and not x2, z = where(x2, x0, x1) as i64.
+void run_map1(const i64* p, const void* const* in, void* const* out) {
+    const i64 shape[1] = {p[0]};
+    for (i64 part = p[2] - 1; part >= 0; part--) {
+        const Range range = chunk(map_rows(shape), p[2], part);
+        const Operand<1, f32> a{input<f32>(in, 0), {1}}, b{input<f32>(in, 1), {p[1]}};
+        const Operand<1, bool> c{input<bool>(in, 2), {1}};
+        map(shape, range, output<bool>(out, 0),
+            [](auto x, auto y, auto z) { return logical_and(less(x, y), logical_not(z)); }, a, b, c);
+        map(shape, range, output<i64>(out, 1), [](auto x, auto y, auto z) { return cast<i64>(where(z, x, y)); }, a, b, c);
+    }
+}
+
+// p = n, c, h, w; y = x * scale[channel] + x, on blocked tensors of two different halos; out = y plain, y, x, x framed.
+void run_map_blocked(const i64* p, const void* const* in, void* const* out) {
+    const Blocked yl = {p[1], p[2], p[3], 2, 1, 0, 1};
+    const Blocked xl = {p[1], p[2], p[3], 0, 0, 1, 3};
+    const Range planes = {0, blocked_planes(p[0], yl)};
+    f32 *y = output<f32>(out, 1), *same = output<f32>(out, 2), *framed = output<f32>(out, 3);
+    relayout_to_blocked(p[0], yl, planes, input<f32>(in, 0), same);
+    relayout_to_blocked(p[0], xl, planes, input<f32>(in, 0), framed);
+    map_blocked(yl, p[0], planes, y, [](auto a, auto s, auto b) { return fma(a, s, b) + splat(1.0f); }, Same{same},
+                PerChannel{input<f32>(in, 1)}, Framed{framed, xl});
+    relayout_to_plain(p[0], yl, planes, y, output<f32>(out, 0));
+}
+
+// p = outer, n, inner, parts.
+template <class Op, class T> void run_reduce(const i64* p, const void* const* in, void* const* out) {
+    for (i64 part = p[3] - 1; part >= 0; part--) {
+        reduce<Op>(p[0], p[1], p[2], chunk(p[0] * p[2], p[3], part), input<T>(in, 0), output<T>(out, 0));
+    }
+}
+
+template <bool Log, class T> void run_softmax(const i64* p, const void* const* in, void* const* out) {
+    for (i64 part = p[3] - 1; part >= 0; part--) {
+        const Range range = chunk(p[0] * p[2], p[3], part);
+        if constexpr (Log) {
+            log_softmax(p[0], p[1], p[2], range, input<T>(in, 0), output<T>(out, 0));
+        } else {
+            softmax(p[0], p[1], p[2], range, input<T>(in, 0), output<T>(out, 0));
+        }
+    }
+}
+
+void run_argmax(const i64* p, const void* const* in, void* const* out) {
+    arg_extreme<true>(p[1], p[2], {0, p[0] * p[2]}, input<f32>(in, 0), output<i64>(out, 0));
+}
+
+// p = shape[3], strides of y, strides of x, parts.
+template <class T> void run_copy(const i64* p, const void* const* in, void* const* out) {
+    const i64 shape[3] = {p[0], p[1], p[2]};
+    for (i64 part = p[9] - 1; part >= 0; part--) {
+        copy_strided<3, T>(shape, chunk(map_rows(shape), p[9], part), output<T>(out, 0), {p[3], p[4], p[5]},
+                           input<T>(in, 0), {p[6], p[7], p[8]});
+    }
+}
+
+// p = outer, axis, inner, count; in = x, indices; out = y, the returned position.
+void run_gather(const i64* p, const void* const* in, void* const* out) {
+    *output<i64>(out, 1) = gather(p[0], p[1], p[2], p[3], {0, p[0] * p[3]}, input<f32>(in, 0), input<i64>(in, 1),
+                                  output<f32>(out, 0));
+}
+
+// p = shape[2]; out = indices [2][count], the count.
+void run_nonzero(const i64* p, const void* const* in, void* const* out) {
+    const i64 count = nonzero_count(p[0] * p[1], input<f32>(in, 0));
+    *output<i64>(out, 1) = count;
+    nonzero_fill(2, p, input<f32>(in, 0), output<i64>(out, 0), 1, count);
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil
+
+using namespace cuvil;
+
+extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
+    FLOAT_MATH(f32),
+    FLOAT_MATH(f64),
+    INTEGER_MATH(i8),
+    INTEGER_MATH(u8),
+    INTEGER_MATH(i32),
+    INTEGER_MATH(i64),
+    INTEGER_MATH(u64),
+    {"gemm", run_gemm},
+    {"tile", run_tile<tile.rows>},
+    {"matmul f64", run_matmul_any<f64>},
+    {"matmul i32", run_matmul_any<i32>},
+    {"conv 16", run_conv<16>},
+    {"conv 1", run_conv<1>},
+    {"conv_any 1", run_conv_any<f32, 1>},
+    {"conv_any 2", run_conv_any<f32, 2>},
+    {"conv_any 3", run_conv_any<f64, 3>},
+    {"conv_any i32", run_conv_any<i32, 2>},
+    {"pool", run_pool},
+    {"map3", run_map3},
+    {"map1", run_map1},
+    {"map_blocked", run_map_blocked},
+    {"sum f32", run_reduce<Sum, f32>},
+    {"sum i32", run_reduce<Sum, i32>},
+    {"mean f32", run_reduce<Mean, f32>},
+    {"mean f64", run_reduce<Mean, f64>},
+    {"max f32", run_reduce<Max, f32>},
+    {"min i32", run_reduce<Min, i32>},
+    {"prod f32", run_reduce<Prod, f32>},
+    {"sum_square f32", run_reduce<SumSquare, f32>},
+    {"l1 f32", run_reduce<L1, f32>},
+    {"all bool", run_reduce<All, bool>},
+    {"any bool", run_reduce<Any, bool>},
+    {"softmax f32", run_softmax<false, f32>},
+    {"softmax f64", run_softmax<false, f64>},
+    {"log_softmax f32", run_softmax<true, f32>},
+    {"argmax", run_argmax},
+    {"copy f32", run_copy<f32>},
+    {"copy u8", run_copy<u8>},
+    {"gather", run_gather},
+    {"nonzero", run_nonzero},
+    {nullptr, nullptr},
+};

@@ -1,0 +1,269 @@
+// Matrix products and convolutions of odd sizes against sums in f64.
+#include "kernels_run.hpp"
+
+#include <cmath>
+
+namespace {
+
+// |y - exact| within what a chain of `terms` additions loses: partial sums of products below 1 grow like the root of their
+// number, and their roundings add up like the root of it again.
+void expect_near(float y, double exact, long terms) {
+    ASSERT_NEAR(y, exact, 6e-8 * (4 + static_cast<double>(terms) + std::abs(exact)));
+}
+
+TEST(KernelGemm, AllSizes) {
+    for (long m : {0, 1, 2, 3, 7, 13, 14, 15, 17, 29, 33}) {
+        for (long n : {0, 1, 7, 15, 16, 17, 33, 100}) {
+            for (long k : {0, 1, 3, 4, 17, 64}) {
+                const long ldc = n + 3;
+                const auto a = random_values(static_cast<size_t>(m * k), 1);
+                const auto b = random_values(static_cast<size_t>(k * n), 2);
+                const auto bias = random_values(static_cast<size_t>(n), 3);
+                std::vector<double> exact(static_cast<size_t>(m * n));
+                for (long i = 0; i < m; i++) {
+                    for (long j = 0; j < n; j++) {
+                        double sum = bias[j];
+                        for (long l = 0; l < k; l++) {
+                            sum += static_cast<double>(a[i * k + l]) * b[l * n + j];
+                        }
+                        exact[i * n + j] = sum;
+                    }
+                }
+                SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
+                const auto size = static_cast<size_t>(m * ldc * 4);
+                const auto packed = static_cast<size_t>((n + 15) / 16 * 16 * k * 4);
+                run_levels("gemm", {m, n, k, ldc}, {a.data(), b.data(), bias.data()}, {size, packed},
+                           [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                               for (long i = 0; i < m; i++) {
+                                   for (long j = 0; j < ldc; j++) {
+                                       const float y = out[0].as<float>()[i * ldc + j];
+                                       if (j < n) {
+                                           expect_near(y, exact[i * n + j], k);
+                                       } else {
+                                           ASSERT_EQ(out[0].as<std::uint32_t>()[i * ldc + j], 0xa5a5a5a5u);
+                                       }
+                                   }
+                               }
+                           },
+                           2);
+            }
+        }
+    }
+}
+
+TEST(KernelGemm, ManyTasks) {
+    const long m = 300, n = 530, k = 700;
+    const auto a = random_values(m * k, 1), b = random_values(k * n, 2), bias = random_values(n, 3);
+    run_levels("gemm", {m, n, k, n}, {a.data(), b.data(), bias.data()}, {m * n * 4, (n + 15) / 16 * 16 * k * 4},
+               [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                   for (long i = 0; i < m; i += 13) {
+                       for (long j = 0; j < n; j += 7) {
+                           double sum = bias[j];
+                           for (long l = 0; l < k; l++) {
+                               sum += static_cast<double>(a[i * k + l]) * b[l * n + j];
+                           }
+                           expect_near(out[0].as<float>()[i * n + j], sum, k);
+                       }
+                   }
+               });
+}
+
+// Every tile size of a level gives the bits that the driver gives with its own choice.
+TEST(KernelGemm, TileSizeDoesNotMatter) {
+    const long n = 40, k = 133;
+    const std::vector<float> bias(n, 0.0f);
+    for (const KernelLevel& level : kernel_levels()) {
+        const long most = std::string(level.name) == "v4" ? 14 : std::string(level.name) == "v3" ? 6 : 2;
+        for (long rows = 1; rows <= most; rows++) {
+            const auto a = random_values(static_cast<size_t>(rows * k), 1), b = random_values(k * n, 2);
+            Buffer by_driver(rows * n * 4), by_tile(rows * n * 4), packed(48 * k * 4);
+            const long p[] = {rows, n, k, n, rows};
+            const void* in[] = {a.data(), b.data(), bias.data()};
+            void* driver_out[] = {by_driver.data(), packed.data()};
+            void* tile_out[] = {by_tile.data(), packed.data()};
+            find_case(level, "gemm")(p, in, driver_out);
+            find_case(level, "tile")(p, in, tile_out);
+            for (long i = 0; i < rows * n; i++) {
+                ASSERT_EQ(by_driver.as<float>()[i], by_tile.as<float>()[i]) << level.name << ", " << rows << " rows";
+            }
+        }
+    }
+}
+
+TEST(KernelGemm, AnyType) {
+    for (long m : {0, 1, 5}) {
+        for (long n : {1, 15, 33}) {
+            for (long k : {0, 1, 20}) {
+                for (long transposed : {0, 1}) {
+                    const auto size = static_cast<size_t>(m * n);
+                    const auto a = random_values<double>(static_cast<size_t>(m * k), 1);
+                    const auto b = random_values<double>(static_cast<size_t>(k * n), 2);
+                    run_levels("matmul f64", {m, n, k, n, transposed}, {a.data(), b.data()}, {size * 8},
+                               [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                                   for (long i = 0; i < m * n; i++) {
+                                       double sum = 0;
+                                       for (long l = 0; l < k; l++) {
+                                           sum += a[i / n * k + l] * b[transposed ? i % n * k + l : l * n + i % n];
+                                       }
+                                       ASSERT_NEAR(out[0].as<double>()[i], sum, 1e-14);
+                                   }
+                               });
+                    const auto ai = random_integers<std::int32_t>(static_cast<size_t>(m * k), 1);
+                    const auto bi = random_integers<std::int32_t>(static_cast<size_t>(k * n), 2);
+                    run_levels("matmul i32", {m, n, k, n, transposed}, {ai.data(), bi.data()}, {size * 4},
+                               [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                                   for (long i = 0; i < m * n; i++) {
+                                       std::uint32_t sum = 0;
+                                       for (long l = 0; l < k; l++) {
+                                           sum += static_cast<std::uint32_t>(ai[i / n * k + l]) *
+                                                  static_cast<std::uint32_t>(bi[transposed ? i % n * k + l : l * n + i % n]);
+                                       }
+                                       ASSERT_EQ(out[0].as<std::uint32_t>()[i], sum);
+                                   }
+                               });
+                }
+            }
+        }
+    }
+}
+
+struct Conv {
+    long n, c, h, w, k, r, s, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left, pad_bottom, pad_right;
+
+    long oh() const { return (h + pad_top + pad_bottom - (r - 1) * dilation_h - 1) / stride_h + 1; }
+    long ow() const { return (w + pad_left + pad_right - (s - 1) * dilation_w - 1) / stride_w + 1; }
+};
+
+template <class T>
+double exact_conv(const Conv& c, long groups, const std::vector<T>& x, const std::vector<T>& weights, long n, long k,
+                  long oy, long ox) {
+    double sum = 0;
+    const long channels = c.c / groups;
+    for (long i = 0; i < channels; i++) {
+        for (long ky = 0; ky < c.r; ky++) {
+            for (long kx = 0; kx < c.s; kx++) {
+                const long y = oy * c.stride_h + ky * c.dilation_h - c.pad_top;
+                const long xx = ox * c.stride_w + kx * c.dilation_w - c.pad_left;
+                if (y >= 0 && y < c.h && xx >= 0 && xx < c.w) {
+                    const long channel = k / (c.k / groups) * channels + i;
+                    sum += static_cast<double>(x[((n * c.c + channel) * c.h + y) * c.w + xx]) *
+                           weights[((k * channels + i) * c.r + ky) * c.s + kx];
+                }
+            }
+        }
+    }
+    return sum;
+}
+
+const std::vector<Conv> convolutions = {
+    {1, 3, 9, 9, 5, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},     {2, 16, 7, 7, 32, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+    {1, 17, 15, 33, 33, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, {1, 32, 8, 8, 48, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
+    {1, 32, 9, 9, 16, 1, 1, 2, 2, 1, 1, 0, 0, 0, 0},   {1, 3, 20, 20, 16, 7, 7, 2, 2, 1, 1, 3, 3, 3, 3},
+    {3, 1, 8, 8, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},    {1, 18, 12, 10, 20, 3, 2, 2, 1, 2, 3, 2, 0, 1, 4},
+    {1, 4, 1, 1, 4, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},     {0, 4, 5, 5, 4, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+    {1, 16, 3, 50, 16, 3, 3, 1, 1, 1, 1, 0, 0, 0, 0},  {1, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+};
+
+TEST(KernelConv, OfImagesWithAHalo) {
+    for (size_t index = 0; index < convolutions.size(); index++) {
+        const Conv& c = convolutions[index];
+        const auto x = random_values(static_cast<size_t>(c.n * c.c * c.h * c.w), 1);
+        const auto weights = random_values(static_cast<size_t>(c.k * c.c * c.r * c.s), 2);
+        const long blocks = (c.k + 15) / 16;
+        const auto bias = random_values(static_cast<size_t>(blocks * 16), 3);
+        const long oh = c.oh(), ow = c.ow(), terms = c.c * c.r * c.s;
+        std::vector<double> exact(static_cast<size_t>(c.n * c.k * oh * ow));
+        const long every = exact.size() > 100000 ? 37 : 1;
+        for (size_t i = 0; i < exact.size(); i += every) {
+            const long at = static_cast<long>(i);
+            const long k = at / (oh * ow) % c.k;
+            const double sum = exact_conv(c, 1, x, weights, at / (oh * ow * c.k), k, at / ow % oh, at % ow) + bias[k];
+            exact[i] = std::max(sum, 0.0) + 0.5;
+        }
+        for (long halo : {0, 2}) {
+            for (long extra : {0, 1}) {
+                for (const char* name : {"conv 16", "conv 1"}) {
+                    SCOPED_TRACE(testing::Message() << "convolution " << index << ", halo " << halo << ", extra " << extra);
+                    const long plane = (oh + 2 * halo) * (ow + 2 * halo) * 16;
+                    const auto framed = static_cast<size_t>(c.n * (c.c + 15) / 16 * 16 * (c.h + 40) * (c.w + 40));
+                    const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
+                    run_levels(
+                        name,
+                        {c.n, c.c, c.h, c.w, c.k, oh, ow, c.r, c.s, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w,
+                         c.pad_top, c.pad_left, halo, extra},
+                        {x.data(), weights.data(), bias.data()},
+                        {exact.size() * 4, static_cast<size_t>(c.n * blocks * plane) * 4, packed * 4, framed * 4},
+                        [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                            for (size_t i = 0; i < exact.size(); i += every) {
+                                expect_near(out[0].as<float>()[i], exact[i], terms);
+                            }
+                            // The border and the channels beyond the last are zeros.
+                            for (long i = 0; i < c.n * blocks * plane; i++) {
+                                const long lane = i % 16, column = i / 16 % (ow + 2 * halo) - halo;
+                                const long row = i / 16 / (ow + 2 * halo) % (oh + 2 * halo) - halo;
+                                const long channel = i / plane % blocks * 16 + lane;
+                                if (channel >= c.k || row < 0 || row >= oh || column < 0 || column >= ow) {
+                                    ASSERT_EQ(out[1].as<float>()[i], 0.0f) << "at " << row << ", " << column;
+                                }
+                            }
+                        },
+                        2);
+                }
+            }
+        }
+    }
+}
+
+TEST(KernelConv, OfAnyRankAndGrouping) {
+    for (long groups : {1, 2, 6}) {
+        for (Conv c : {Conv{2, 6, 9, 40, 12, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, Conv{1, 6, 7, 8, 6, 2, 5, 2, 3, 1, 2, 0, 4, 0, 4},
+                       Conv{1, 6, 1, 33, 6, 1, 7, 1, 1, 1, 1, 0, 3, 0, 3}, Conv{1, 6, 4, 4, 6, 3, 3, 1, 1, 2, 2, 5, 5, 5, 5}}) {
+            const long oh = c.oh(), ow = c.ow();
+            const auto size = static_cast<size_t>(c.n * c.k * oh * ow);
+            const auto check = [&](const auto& x, const auto& weights, const auto& bias, const auto& name, auto rank,
+                                   double tolerance) {
+                using T = std::decay_t<decltype(x[0])>;
+                std::vector<long> p = {c.n, c.c, c.k, groups};
+                if constexpr (rank == 1) {
+                    p.insert(p.end(), {c.w, ow, c.s, c.stride_w, c.dilation_w, c.pad_left});
+                } else if constexpr (rank == 2) {
+                    p.insert(p.end(), {c.h, c.w, oh, ow, c.r, c.s, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w,
+                                       c.pad_top, c.pad_left});
+                } else {
+                    p.insert(p.end(), {1, c.h, c.w, 1, oh, ow, 1, c.r, c.s, 1, c.stride_h, c.stride_w, 1, c.dilation_h,
+                                       c.dilation_w, 0, c.pad_top, c.pad_left});
+                }
+                run_levels(name, p, {x.data(), weights.data(), bias.data()}, {size * sizeof(T)},
+                           [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                               for (size_t i = 0; i < size; i++) {
+                                   const long at = static_cast<long>(i);
+                                   const long k = at / (oh * ow) % c.k;
+                                   const double sum = exact_conv(c, groups, x, weights, at / (oh * ow * c.k), k,
+                                                                 at / ow % oh, at % ow);
+                                   ASSERT_NEAR(out[0].as<T>()[i], sum + bias[k], tolerance);
+                               }
+                           });
+            };
+            const auto inputs = static_cast<size_t>(c.n * c.c * c.h * c.w);
+            const auto taps = static_cast<size_t>(c.k * c.c / groups * c.r * c.s);
+            const auto channels = static_cast<size_t>(c.k);
+            const auto x = random_values(inputs, 1), weights = random_values(taps, 2), bias = random_values(channels, 3);
+            check(x, weights, bias, "conv_any 2", std::integral_constant<int, 2>(), 1e-5);
+            if (c.h == 1) {
+                check(x, weights, bias, "conv_any 1", std::integral_constant<int, 1>(), 1e-5);
+            }
+            check(random_values<double>(inputs, 1), random_values<double>(taps, 2), random_values<double>(channels, 3),
+                  "conv_any 3", std::integral_constant<int, 3>(), 1e-13);
+            std::vector<std::int32_t> xi(inputs), wi(taps), bi(channels);
+            for (size_t i = 0; i < inputs; i++) {
+                xi[i] = static_cast<std::int32_t>(x[i] * 100);
+            }
+            for (size_t i = 0; i < taps; i++) {
+                wi[i] = static_cast<std::int32_t>(weights[i] * 100);
+            }
+            check(xi, wi, bi, "conv_any i32", std::integral_constant<int, 2>(), 0);
+        }
+    }
+}
+
+} // namespace
