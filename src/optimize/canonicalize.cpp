@@ -62,7 +62,7 @@ private:
             CUVIL_ASSERT(replacement->type() == node.result().type(), "rule " + std::string(rule->name) + " made " +
                                                                           replacement->type().text() + " of " +
                                                                           node.result().type().text());
-            rewriter_.replace(node, *replacement);
+            drop(node, {&replacement, 1}, rewriter_);
             return true;
         }
         return false;

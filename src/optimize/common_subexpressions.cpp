@@ -86,7 +86,7 @@ private:
     void replace(OpNode& node, OpNode& earlier) {
         std::vector<Value*> results;
         for (const auto& result : earlier.results()) results.push_back(result.get());
-        rewriter_.replace(node, results);
+        drop(node, results, rewriter_);
     }
 
     Rewriter& rewriter_;

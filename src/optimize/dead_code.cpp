@@ -1,4 +1,4 @@
-// What nobody uses goes: nodes without effect, and weights.
+// What nobody needs goes: nodes without effect or with an equal, and weights.
 #include "optimize/passes.hpp"
 
 #include <algorithm>
@@ -92,6 +92,14 @@ void remove_unused_weights(Program& program) {
     for (const auto& [name, weight] : program.weights())
         if (!used.contains(name)) unused.push_back(name);
     for (const std::string& name : unused) program.remove_weight(name);
+}
+
+void drop(OpNode& node, std::span<Value* const> equal_values, Rewriter& rewriter) {
+    for (size_t i = 0; i < equal_values.size(); i++) {
+        if (equal_values[i]->name().empty()) equal_values[i]->set_name(node.result(i).name());
+        rewriter.replace_all_uses(node.result(i), *equal_values[i]);
+    }
+    rewriter.erase(node);
 }
 
 } // namespace cuvil

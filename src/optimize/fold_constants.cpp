@@ -115,7 +115,7 @@ bool fold_constant(OpNode& node, Rewriter& rewriter, const ConstantEvaluator& ev
         if (auto bytes = computed(node, rewriter, evaluate))
             folded = &rewriter.constant(node.result().type(), std::move(bytes->at(0)), name_of_result(node));
     if (!folded) return false;
-    rewriter.replace(node, *folded);
+    drop(node, {&folded, 1}, rewriter);
     return true;
 }
 

@@ -87,7 +87,7 @@ bool inline_constant_if(OpNode& node, Rewriter& rewriter) {
     for (size_t i = 0; i < results.size(); i++)
         if (!match(node.result(i).type(), results[i]->type(), sizes)) return false;
     while (branch->nodes().front().get() != branch->terminator()) rewriter.move_before(*branch->nodes().front(), node);
-    rewriter.replace(node, results);
+    drop(node, results, rewriter);
     if (!sizes.empty()) substitute(rewriter.function().body(), sizes, rewriter);
     return true;
 }

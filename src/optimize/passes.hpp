@@ -25,4 +25,8 @@ bool merge_common_subexpressions(Region& region, Rewriter& rewriter);
 bool remove_dead_code(FuncIR& function, Rewriter& rewriter);
 void remove_unused_weights(Program& program);
 
+// Puts values in place of the node's results and erases it. Unlike Rewriter::replace it leaves the values' places in
+// the model alone: a node that was equal to something, or did nothing, is no part of what stays.
+void drop(OpNode& node, std::span<Value* const> equal_values, Rewriter& rewriter);
+
 } // namespace cuvil
