@@ -2,8 +2,6 @@
 #include "plan/pack.hpp"
 #include "plan/plan.hpp"
 
-#include <algorithm>
-
 namespace cuvil {
 namespace {
 
@@ -26,16 +24,6 @@ Value& derived_weight(Rewriter& edit, const Value& of, std::string_view suffix, 
     if (found == edit.program().weights().end() || found->second.hash != hash)
         name = edit.program().add_weight(name, std::move(type), std::move(bytes));
     return edit.weight(name);
-}
-
-// A vector over channels, filled up to whole blocks of 16, so that kernels may load it whole.
-void pad_bias(Rewriter& edit, OpNode& node, size_t operand) {
-    const Value& bias = *node.operand(operand);
-    std::span<const float> values = floats(*constant_bytes(edit.program(), bias));
-    std::vector<float> padded(values.begin(), values.end());
-    padded.resize((values.size() + 15) / 16 * 16);
-    auto size = static_cast<int64_t>(padded.size());
-    edit.set_operand(node, operand, &derived_weight(edit, bias, "padded", Type::tensor(DType::F32, {size}), std::move(padded)));
 }
 
 class Chooser {
@@ -68,12 +56,11 @@ private:
         bool quick = x.type().dtype() == DType::F32 && node.get<int64_t>("groups") == 1 && weights &&
                      (!bias || constant_bytes(edit_.program(), *bias));
         if (!quick) return "conv_any";
-        if (bias) pad_bias(edit_, node, 2);
         int64_t k = *w.type().dim(0).constant(), c = *w.type().dim(1).constant();
         int64_t r = *w.type().dim(2).constant(), s = *w.type().dim(3).constant();
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
         std::vector<float> packed = pack_convolution(k, c, r, s, block, floats(*weights));
-        Type type = Type::tensor(DType::F32, {static_cast<int64_t>(packed.size())});
+        Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
         edit_.set_operand(node, 1, &derived_weight(edit_, w, block == 1 ? "packed1" : "packed16", type, std::move(packed)));
         return block == 1 ? "conv2d_padded" : "conv2d_blocked";
     }

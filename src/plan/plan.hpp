@@ -86,6 +86,9 @@ struct Plan {
     std::map<Dim, int> dim_index;
     std::vector<Check> checks;
 
+    // Per loop and carried value: the two buffers between which it alternates, -1 where its size changes while running.
+    std::map<const OpNode*, std::vector<std::pair<int, int>>> carried;
+
     int step_count = 0;
 
     // Index of a sentence in `checks`, added if new.

@@ -152,12 +152,28 @@ private:
 
     void use(const Value& value) {
         int number = buffer_of(value);
+        extend(number);
+        if (auto pair = behind_.find(number); pair != behind_.end()) {
+            extend(pair->second.first);
+            extend(pair->second.second);
+        }
+    }
+
+    void extend(int number) {
         auto interval = live_.find(number);
         if (interval == live_.end()) return;
         // Seen from inside a loop, a value from outside lives until the loop's end.
         size_t depth = depth_of_.at(number);
         if (depth < depth_) pending_[depth].push_back(number);
         interval->second.last = std::max(interval->second.last, time_);
+    }
+
+    int add_slot(Dim bytes) {
+        plan_.buffers.push_back({Buffer::Slot, 0, 0, std::move(bytes)});
+        int number = static_cast<int>(plan_.buffers.size()) - 1;
+        live_[number] = {number, time_, time_};
+        depth_of_[number] = depth_;
+        return number;
     }
 
     // ---- The walk
@@ -181,7 +197,9 @@ private:
         bind_results(node);
         int begin = time_;
         bool is_loop = node.op() == "loop";
-        if (!is_loop)
+        if (is_loop)
+            place_loop_results(node);
+        else
             for (const auto& result : node.results()) make(*result, begin);
         pending_.resize(depth_ + 1);
         depth_++;
@@ -199,13 +217,29 @@ private:
         for (int number : pending_[depth_]) live_.at(number).last = std::max(live_.at(number).last, time_);
         pending_[depth_].clear();
         if (is_loop)
-            for (const auto& result : node.results()) make_dynamic(*result);
+            for (const auto& [a, b] : plan_.carried[&node])
+                for (int number : {a, b})
+                    if (number >= 0) live_.at(number).last = std::max(live_.at(number).last, time_);
     }
 
-    // Results of loops are handed over in blocks from the host: their last owner is known only at the end.
-    void make_dynamic(const Value& value) {
-        int number = add_buffer(value, Buffer::Dynamic);
-        depth_of_[number] = depth_;
+    // A carried value alternates between two buffers, one of which is the result at the end. Stacked results grow in
+    // blocks from the host.
+    void place_loop_results(const OpNode& node) {
+        const Region& body = node.region(0);
+        size_t carried = body.arguments().size() - 2;
+        auto& pairs = plan_.carried[&node];
+        for (size_t i = 0; i < node.results().size(); i++) {
+            const Value& result = node.result(i);
+            const Type& inner = i < carried ? body.arguments()[i + 2]->type() : result.type();
+            bool fixed = i < carried && plan_.known_at_entry(inner) && plan_.known_at_entry(result.type());
+            int number = add_buffer(result, fixed ? Buffer::Bound : Buffer::Dynamic);
+            depth_of_[number] = depth_;
+            if (i >= carried) continue;
+            pairs.emplace_back(-1, -1);
+            if (!fixed) continue;
+            pairs.back() = {add_slot(inner.bytes()), add_slot(inner.bytes())};
+            behind_[number] = pairs.back();
+        }
     }
 
     void finish_main() {
@@ -268,6 +302,7 @@ private:
     size_t depth_ = 0;
     std::map<int, Interval> live_; // of buffers in slots
     std::unordered_map<int, size_t> depth_of_;
+    std::unordered_map<int, std::pair<int, int>> behind_; // loop result -> its two slots
     std::vector<std::vector<int>> pending_; // by depth: buffers of that depth used deeper inside
     std::unordered_map<const Value*, int> claimed_;
     std::map<std::string, int64_t> constant_at_;
