@@ -197,5 +197,113 @@ TEST(Lower, IfTakesOneBranch) {
     }
 }
 
+// A constant in IR text, with values that follow a simple sequence.
+std::string constant(std::string_view name, std::vector<int64_t> shape, std::vector<float>& values, int seed) {
+    int64_t count = 1;
+    std::string dims, list;
+    for (int64_t d : shape) {
+        count *= d;
+        dims += (dims.empty() ? "" : ",") + std::to_string(d);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        values.push_back(static_cast<float>((i * 37 + seed * 11) % 17 - 8) / 8);
+        list += (i ? ", " : "") + std::to_string(values.back());
+    }
+    return "  %" + std::string(name) + " = constant [" + list + "] : f32[" + dims + "]\n";
+}
+
+// y [k][oh][ow] of one image x [c][h][w], padding 1, window 3.
+std::vector<float> convolution(const std::vector<float>& x, int64_t c, int64_t h, int64_t w, const std::vector<float>& weight,
+                               const std::vector<float>& bias, int64_t stride) {
+    auto k = static_cast<int64_t>(bias.size());
+    int64_t oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
+    std::vector<float> y;
+    for (int64_t o = 0; o < k; o++)
+        for (int64_t i = 0; i < oh; i++)
+            for (int64_t j = 0; j < ow; j++) {
+                double sum = bias[static_cast<size_t>(o)];
+                for (int64_t n = 0; n < c * 9; n++) {
+                    int64_t a = i * stride + n % 9 / 3 - 1, b = j * stride + n % 3 - 1;
+                    if (a < 0 || b < 0 || a >= h || b >= w) continue;
+                    sum += static_cast<double>(x[static_cast<size_t>((n / 9 * h + a) * w + b)]) *
+                           weight[static_cast<size_t>(o * c * 9 + n)];
+                }
+                y.push_back(static_cast<float>(sum));
+            }
+    return y;
+}
+
+// The input of three channels, blocked layers with a residual connection, symbolic height: what a ResNet does.
+TEST(Lower, ConvolutionsExchangeBlockedImages) {
+    std::vector<float> w1, b1, w2, b2;
+    Built m("func @main(%x: f32[1,3,H,9]) -> (f32[1,20,floordiv(H + 1, 2),5], f32[1,20,1,1]) {\n" + constant("w1", {20, 3, 3, 3}, w1, 1) +
+            constant("b1", {20}, b1, 2) + constant("w2", {20, 20, 3, 3}, w2, 3) + constant("b2", {20}, b2, 4) +
+            R"(  %1 = conv2d %x, %w1, %b1 {strides = [2,2], pads = [1,1,1,1]} : f32[1,20,floordiv(H + 1, 2),5]
+  %2 = relu %1 : f32[1,20,floordiv(H + 1, 2),5]
+  %3 = conv2d %2, %w2, %b2 {pads = [1,1,1,1]} : f32[1,20,floordiv(H + 1, 2),5]
+  %4 = add %3, %2 : f32[1,20,floordiv(H + 1, 2),5]
+  %5 = relu %4 : f32[1,20,floordiv(H + 1, 2),5]
+  %6 = reduce_mean %5 {axes = [2,3]} : f32[1,20,1,1]
+  return %5, %6
+})");
+    for (int64_t h : {1, 8}) {
+        int64_t oh = (h + 1) / 2;
+        std::vector<float> x;
+        for (int64_t i = 0; i < 27 * h; i++) x.push_back(static_cast<float>(i * 31 % 23 - 11) / 7);
+        std::vector<float> a = convolution(x, 3, h, 9, w1, b1, 2);
+        for (float& v : a) v = std::fmax(v, 0.0f);
+        std::vector<float> want = convolution(a, 20, oh, 5, w2, b2, 1);
+        for (size_t i = 0; i < want.size(); i++) want[i] = std::fmax(want[i] + a[i], 0.0f);
+        std::vector<int64_t> x_shape = {1, 3, h, 9}, y_shape = {1, 20, oh, 5}, mean_shape = {1, 20, 1, 1};
+        std::vector<float> y(want.size()), mean(20), y2(want.size());
+        std::vector<cuvil_value> out = {tensor(y, y_shape), tensor(mean, mean_shape)};
+        ASSERT_EQ(m.run({tensor(x, x_shape)}, out), CUVIL_OK);
+        double first = 0;
+        for (size_t i = 0; i < want.size(); i++) {
+            EXPECT_NEAR(y[i], want[i], 1e-4) << i;
+            if (i < static_cast<size_t>(oh * 5)) first += want[i];
+        }
+        EXPECT_NEAR(mean[0], first / static_cast<double>(oh * 5), 1e-4);
+        out[0] = tensor(y2, y_shape);
+        ASSERT_EQ(m.run({tensor(x, x_shape)}, out, "v2"), CUVIL_OK);
+        for (size_t i = 0; i < want.size(); i++) EXPECT_NEAR(y2[i], want[i], 1e-4);
+    }
+}
+
+TEST(Lower, MatrixProductsWithEpilogue) {
+    std::vector<float> w, b;
+    Built m("func @main(%x: f32[M,6], %s: f32[M,20], %v: f32[2,20,3]) -> (f32[M,20], f32[2,M,3]) {\n" + constant("w", {6, 20}, w, 1) +
+            constant("b", {20}, b, 2) + R"(  %1 = matmul %x, %w : f32[M,20]
+  %2 = broadcast %b {shape = [M,20]} : f32[M,20]
+  %3 = add %1, %2 : f32[M,20]
+  %4 = mul %3, %s : f32[M,20]
+  %5 = broadcast %4 {shape = [2,M,20]} : f32[2,M,20]
+  %6 = matmul %5, %v : f32[2,M,3]
+  %7 = neg %6 : f32[2,M,3]
+  return %4, %7
+})");
+    for (int64_t rows : {0, 1, 5}) {
+        auto n = static_cast<size_t>(rows);
+        std::vector<float> x(n * 6), s(n * 20), v(120), y(n * 20), z(n * 6);
+        for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 5) - 2;
+        for (size_t i = 0; i < s.size(); i++) s[i] = static_cast<float>(i % 3);
+        for (size_t i = 0; i < v.size(); i++) v[i] = static_cast<float>(i % 7) - 3;
+        std::vector<int64_t> x_shape = {rows, 6}, s_shape = {rows, 20}, v_shape = {2, 20, 3}, z_shape = {2, rows, 3};
+        std::vector<cuvil_value> out = {tensor(y, s_shape), tensor(z, z_shape)};
+        ASSERT_EQ(m.run({tensor(x, x_shape), tensor(s, s_shape), tensor(v, v_shape)}, out), CUVIL_OK);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < 20; j++) {
+                float sum = b[j];
+                for (size_t k = 0; k < 6; k++) sum += x[i * 6 + k] * w[k * 20 + j];
+                EXPECT_NEAR(y[i * 20 + j], sum * s[i * 20 + j], 1e-4);
+            }
+        for (size_t i = 0; i < 2 * n * 3; i++) {
+            float sum = 0;
+            for (size_t k = 0; k < 20; k++) sum += y[i / 3 % n * 20 + k] * v[i / 3 / n * 60 + k * 3 + i % 3];
+            EXPECT_NEAR(z[i], -sum, 1e-3);
+        }
+    }
+}
+
 } // namespace
 } // namespace cuvil
