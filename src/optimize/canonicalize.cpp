@@ -1,7 +1,7 @@
 #include "optimize/passes.hpp"
 #include "optimize/rules/rule.hpp"
-#include "support/diagnostics.hpp"
 
+#include <algorithm>
 #include <unordered_map>
 
 namespace cuvil {
@@ -49,22 +49,31 @@ private:
     // An operand may have become known since the node was made.
     static void learn_elements(OpNode& node) {
         if (node.results().size() != 1 || node.result().elements() || !node.def().has(pure)) return;
-        for (const Value* operand : node.operands())
-            if (operand && operand->elements()) return infer(node);
+        auto is_known = [](const Value* operand) { return operand && operand->elements(); };
+        if (std::ranges::none_of(node.operands(), is_known)) return;
+        Type given = node.result().type();
+        infer(node);
+        node.result().set_type(std::move(given));
     }
 
     bool apply_rules(OpNode& node) {
         auto rules = rules_.find(node.op());
         if (rules == rules_.end()) return false;
-        for (const Rule* rule : rules->second) {
-            Value* replacement = rule->apply(node, rewriter_);
-            if (!replacement) continue;
-            CUVIL_ASSERT(replacement->type() == node.result().type(), "rule " + std::string(rule->name) + " made " +
-                                                                          replacement->type().text() + " of " +
-                                                                          node.result().type().text());
-            drop(node, {&replacement, 1}, rewriter_);
-            return true;
-        }
+        return std::ranges::any_of(rules->second, [&](const Rule* rule) { return apply(*rule, node); });
+    }
+
+    // Sizes that are written in two ways and not known to differ may stand for each other in a program. A rule does not
+    // settle that: a new node gets the type of the old one, and where operands do not fit any more the rule is left
+    // out.
+    bool apply(const Rule& rule, OpNode& node) try {
+        Value* replacement = rule.apply(node, rewriter_);
+        if (!replacement) return false;
+        bool is_new = replacement->uses().empty();
+        if (is_new) replacement->set_type(node.result().type());
+        if (replacement->type() != node.result().type()) return false;
+        drop(node, {&replacement, 1}, rewriter_);
+        return true;
+    } catch (const InferenceError&) {
         return false;
     }
 

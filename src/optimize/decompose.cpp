@@ -9,7 +9,7 @@ namespace {
 // Builds the values that follow a batch_norm's x.
 class BatchNorm {
 public:
-    BatchNorm(OpNode& node, Rewriter& rewriter) : node_(node), rewriter_(rewriter), type_(node.result().type()) {}
+    BatchNorm(OpNode& node, Rewriter& rewriter) : node_(node), rewriter_(rewriter), type_(node.operand(0)->type()) {}
 
     Value& decomposed() {
         if (auto affine = affine_of_batch_norm(node_, rewriter_.program())) return scaled_and_shifted(*affine);
@@ -68,7 +68,9 @@ void decompose_region(Region& region, Rewriter& rewriter) {
         if (node.op() != "batch_norm") continue;
         rewriter.insert_before(node);
         rewriter.set_location(node.location());
-        rewriter.replace(node, BatchNorm(node, rewriter).decomposed());
+        Value& decomposed = BatchNorm(node, rewriter).decomposed();
+        decomposed.set_type(node.result().type());
+        rewriter.replace(node, decomposed);
     }
 }
 

@@ -72,6 +72,7 @@ void fuse_into_convolution(OpNode& node, const Match& found, Rewriter& rewriter)
     Value& weight = scaled_weight(*found.conv->operand(1), found.affine, rewriter);
     Value& bias = shifted_bias(*found.conv, found.affine, rewriter);
     Value& fused = rewriter.make("conv2d", {found.conv->operand(0), &weight, &bias}, found.conv->attributes());
+    fused.set_type(node.result().type());
     rewriter.replace(node, fused);
     rewriter.erase(*found.conv);
 }

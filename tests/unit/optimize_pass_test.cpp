@@ -1,0 +1,142 @@
+#include "eval/evaluate.hpp"
+#include "ir/parser.hpp"
+#include "ir/printer.hpp"
+#include "ir/rewriter.hpp"
+#include "ops/op_table.hpp"
+#include "optimize/pass.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+
+namespace cuvil {
+namespace {
+
+constexpr const char* doubled_relu = R"(
+func @main(%x: f32[N]) -> f32[N] {
+  %1 = relu %x : f32[N]
+  %2 = relu %1 : f32[N]
+  return %2
+}
+)";
+
+Program parsed(std::string_view text) {
+    Diagnostics diag;
+    auto program = parse(text, "test.cuir", builtin_op_table(), diag);
+    EXPECT_TRUE(program) << diag.render();
+    return program ? std::move(*program) : Program(builtin_op_table());
+}
+
+// The names under which run_passes prints.
+std::vector<std::string> printed(CompileOptions options) {
+    std::vector<std::string> names;
+    options.dump = [&](std::string_view pass, std::string_view) { names.emplace_back(pass); };
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    run_passes(program, options, evaluate, diag);
+    return names;
+}
+
+size_t nodes_after(const CompileOptions& options) {
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    run_passes(program, options, evaluate, diag);
+    return program.main().body().nodes().size();
+}
+
+using Names = std::vector<std::string>;
+
+TEST(RunPasses, PrintsWhatIsAskedFor) {
+    EXPECT_EQ(printed({}), Names{});
+    EXPECT_EQ(printed({.print_after = {"FuseOperatorsPass"}}), Names{"FuseOperatorsPass"});
+    EXPECT_EQ(printed({.print_after = {"all"}}),
+              (Names{"FrontendParse", "CanonicalizePass", "FuseOperatorsPass", "DecomposePass", "CleanupPass"}));
+}
+
+TEST(RunPasses, StopsAfterAPass) {
+    EXPECT_EQ(printed({.print_after = {"all"}, .stop_after = "FrontendParse"}), Names{"FrontendParse"});
+    EXPECT_EQ(printed({.print_after = {"all"}, .stop_after = "CanonicalizePass"}),
+              (Names{"FrontendParse", "CanonicalizePass"}));
+    EXPECT_EQ(nodes_after({.stop_after = "FrontendParse"}), 3u);
+    EXPECT_EQ(nodes_after({.stop_after = "CanonicalizePass"}), 2u);
+}
+
+TEST(RunPasses, SkipsDisabledPasses) {
+    EXPECT_EQ(nodes_after({.disabled_passes = {"CanonicalizePass", "CleanupPass"}}), 3u);
+    EXPECT_EQ(nodes_after({.disabled_passes = {"CanonicalizePass"}}), 2u);
+}
+
+TEST(RunPasses, RefusesUnknownNamesAllAtOnce) {
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    CompileOptions options{.print_after = {"A"}, .disabled_passes = {"B"}, .stop_after = "C"};
+    EXPECT_THROW(run_passes(program, options, evaluate, diag), Refused);
+    ASSERT_EQ(diag.all().size(), 3u);
+    EXPECT_EQ(diag.all()[0].code, "unknown-pass");
+    EXPECT_EQ(diag.all()[0].message, "no pass is named \"A\"");
+    EXPECT_EQ(diag.all()[0].help,
+              "passes: FrontendParse, CanonicalizePass, FuseOperatorsPass, DecomposePass, CleanupPass");
+}
+
+TEST(RunPasses, CanBeCancelled) {
+    std::atomic<bool> cancel = true;
+    EXPECT_THROW(nodes_after({.cancel = &cancel}), Cancelled);
+}
+
+TEST(RunPasses, FoldsNothingWithoutAnEvaluator) {
+    Program program = parsed(R"(
+func @main() -> f32[] {
+  %1 = constant 1 : f32[]
+  %2 = exp %1 : f32[]
+  return %2
+}
+)");
+    Diagnostics diag;
+    run_passes(program, {}, {}, diag);
+    EXPECT_EQ(program.main().body().nodes().size(), 3u);
+}
+
+TEST(RunPass, BlamesThePassThatBreaksTheProgram) {
+    PassDef vandal{"VandalPass", [](FuncIR& function, PassContext&) {
+                       const auto& first = function.body().nodes().front();
+                       first->result().set_type(Type::tensor(DType::F32, {3, 4}));
+                   }};
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    PassContext context{program, diag, evaluate};
+    try {
+        run_pass(vandal, context);
+        FAIL();
+    } catch (const InternalError& error) {
+        EXPECT_EQ(std::string(error.what()).substr(0, 17), "after VandalPass:") << error.what();
+    }
+}
+
+TEST(Canonicalize, ReachesAFixedPoint) {
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    PassContext context{program, diag, evaluate};
+    run_pass(all_passes().front(), context);
+    std::string once = print(program);
+    run_pass(all_passes().front(), context);
+    EXPECT_EQ(print(program), once);
+}
+
+TEST(Canonicalize, TakesLongChains) {
+    Program program(builtin_op_table());
+    FuncIR& main = program.add_function("main");
+    Value* x = &main.body().add_argument(Type::tensor(DType::F32, {4, 6}), "x");
+    main.inputs.push_back({"x", {}});
+    main.outputs.push_back({"y", {}});
+    Rewriter rewriter(program, main);
+    rewriter.set_location({"model.onnx", "a/rather/long/name/of/a/node"});
+    for (int i = 0; i < 20000; i++) x = &rewriter.make("reshape", {x}, {{"shape", i % 2 ? Shape{4, 6} : Shape{6, 4}}});
+    rewriter.create("return", {x});
+    Diagnostics diag;
+    PassContext context{program, diag, evaluate};
+    run_pass(all_passes().front(), context);
+    EXPECT_EQ(main.body().nodes().size(), 1u);
+}
+
+} // namespace
+} // namespace cuvil
