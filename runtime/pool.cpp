@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <memory>
 #include <new>
 
 namespace cuvil::rt {
@@ -102,23 +101,22 @@ void Pool::start_workers(int32_t wanted) {
     while (count < wanted) {
         Worker& worker = worker_[count + 1];
         worker.parked.store(0);
-        auto start = std::make_unique<Start>(this, count + 1);
-        if (pthread_create(&worker.thread, nullptr, worker_main, start.get()) != 0) {
+        void* index = reinterpret_cast<void*>(static_cast<intptr_t>(count + 1));
+        if (pthread_create(&worker.thread, nullptr, worker_main, index) != 0) {
             most_workers_.store(count); // no more threads for this process: do not ask at every step
             break;
         }
-        start.release();
         workers_.store(++count, std::memory_order_release);
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void* Pool::worker_main(void* start) {
-    const std::unique_ptr<Start> own(static_cast<Start*>(start));
+void* Pool::worker_main(void* index_as_pointer) {
+    const int32_t index = static_cast<int32_t>(reinterpret_cast<intptr_t>(index_as_pointer));
     char name[16];
-    snprintf(name, sizeof name, "cuvil-%d", own->index);
+    snprintf(name, sizeof name, "cuvil-%d", index);
     pthread_setname_np(pthread_self(), name);
-    own->pool->worker_loop(own->index);
+    instance().worker_loop(index);
     return nullptr;
 }
 

@@ -58,10 +58,6 @@ private:
         int64_t chunk; // -1: none left, or another generation
         uint32_t chunks;
     };
-    struct Start {
-        Pool* pool;
-        int32_t index;
-    };
 
     Pool();
     Claim claim(uint32_t generation, int32_t worker);
@@ -78,7 +74,7 @@ private:
     static void before_fork();
     static void after_fork_in_parent();
     static void after_fork_in_child();
-    static void* worker_main(void* start);
+    static void* worker_main(void* index);
     friend void end_pool();
 
     // The step: plain fields are written before word_ publishes them, and not again before all its chunks are done.

@@ -18,6 +18,13 @@
 
 namespace cuvil::test {
 
+// Sanitizers refuse what no memory holds, keep freed memory, and have threads of their own.
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+inline constexpr bool is_sanitized = true;
+#else
+inline constexpr bool is_sanitized = false;
+#endif
+
 inline std::string object_path(const std::string& name) { return std::string(CUVIL_TEST_MODULES) + "/" + name + ".so"; }
 
 // The manifest of a test module, with weights.bytes as given.
