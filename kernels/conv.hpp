@@ -1,6 +1,6 @@
 #pragma once
-// Convolution, two ways. `conv2d_task` is the quick one, for f32 images with a halo: each pixel of the output is a row of
-// the matrix product in gemm.hpp, and the micro-kernel walks the window of the input in place. `conv_any` takes any
+// Convolution, two ways. `conv2d_task` is the quick one, for f32 images with a halo: each pixel of the output is a row
+// of the matrix product in gemm.hpp, and the micro-kernel walks the window of the input in place. `conv_any` takes any
 // element type, one to three spatial dimensions, and groups.
 #include "kernels/gemm.hpp"
 #include "kernels/layout.hpp"
@@ -58,9 +58,10 @@ constexpr i64 conv2d_tasks(const Conv2d& p) {
     return p.n * cut.bundles * cut.bands;
 }
 
-// Rows of the micro-kernel that occur in the convolution, for the parameter Sizes of conv2d_task.
-constexpr u32 rows_of_conv2d(i64 ow) {
-    return rows_of_tiles(ow);
+// The tiles that occur in a convolution to k channels (negative: unknown), for the parameter Sizes of conv2d_task.
+constexpr u32 rows_of_conv2d(i64 ow, i64 k = -1) {
+    // One pixel is a tile like others here: it takes no more panels than they.
+    return rows_of_tiles(ow) & (k >= 0 && ceil_div(k, lane_count) % tile.panels == 0 ? ~last_panels : any_rows);
 }
 
 // Computes the rows of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
@@ -76,7 +77,7 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
     const i64 panels = smaller(tile.panels, cut.panels - first);
     const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
     const f32* weights = packed + first * panel_step;
-    const Walk walk = {ceil_div(p.c, Block),        xl.plane(), p.r,  p.dilation_h * xl.row(), p.s,
+    const Walk walk = {ceil_div(p.c, Block), xl.plane(), p.r, p.dilation_h * xl.row(), p.s,
                        p.dilation_w * Block, Block};
     const i64 tiles = ceil_div(p.ow, tile.rows);
     alignas(64) f32 out[tile.rows * tile.panels * lane_count];
@@ -120,9 +121,7 @@ template <int Rank> struct ConvAny {
     i64 in[Rank], out[Rank], kernel[Rank], stride[Rank], dilation[Rank], pad[Rank];
 };
 
-template <int Rank> constexpr i64 conv_any_tasks(const ConvAny<Rank>& p) {
-    return p.n * p.k;
-}
+template <int Rank> constexpr i64 conv_any_tasks(const ConvAny<Rank>& p) { return p.n * p.k; }
 
 // The outputs o for which o * stride + at lies in 0 .. size.
 constexpr Range inside(i64 outputs, i64 stride, i64 at, i64 size) {
@@ -132,8 +131,8 @@ constexpr Range inside(i64 outputs, i64 stride, i64 at, i64 size) {
 }
 
 // y[n][k][out...] = bias[k] + the sum over (channel, window) in row-major order, one chain of fma per element; taps
-// outside of the image are left out. weights [k][c / groups][kernel...]; bias may be null. One task is one output channel
-// of one image.
+// outside of the image are left out. weights [k][c / groups][kernel...]; bias may be null. One task is one output
+// channel of one image.
 template <class T, int Rank>
 INLINE void conv_any(const ConvAny<Rank>& p, i64 task, const T* x, const T* weights, const T* bias, T* y) {
     const i64 k = task % p.k;
@@ -164,7 +163,8 @@ INLINE void conv_any(const ConvAny<Rank>& p, i64 task, const T* x, const T* weig
                 i64 offset = 0, step = p.in[last];
                 bool outside = false;
                 for (int d = last - 1; d >= 0; d--) {
-                    const i64 at = row_left % p.out[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
+                    const i64 at =
+                        row_left % p.out[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
                     outside |= at < 0 || at >= p.in[d];
                     offset += at * step;
                     step *= p.in[d];

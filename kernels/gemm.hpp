@@ -2,10 +2,10 @@
 // Matrix product: c = a b, where b is packed beforehand into panels of 16 columns, once for all levels:
 //   packed[ceil(n / 16)][k][16], the last panel filled up with zeros.
 //
-// The heart is one micro-kernel, shared with the convolutions. It computes a tile of `Rows` rows by `Panels` panels: each
-// step of k loads 16 weights of every panel, broadcasts one value of every row, and adds the products to accumulators
-// that stay in registers for the whole of k. So an element is one chain of fma in rising k for every tile size, and the
-// tile sizes of a level are a matter of its registers alone.
+// The heart is one micro-kernel, shared with the convolutions. It computes a tile of `Rows` rows by `Panels` panels:
+// each step of k loads 16 weights of every panel, broadcasts one value of every row, and adds the products to
+// accumulators that stay in registers for the whole of k. So an element is one chain of fma in rising k for every tile
+// size, and the tile sizes of a level are a matter of its registers alone.
 //
 //              k ->                       16 columns per panel
 //     row 0   a a a a ...          k   | w w w w . . . | w w w w . . . |
@@ -16,8 +16,8 @@
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-// Accumulator tiles by level: rows x panels that fill the registers but do not spill. A single row takes more panels, or
-// it would wait for its own additions.
+// Accumulator tiles by level: rows x panels that fill the registers but do not spill. A single row takes more panels,
+// or it would wait for its own additions.
 struct TileTable {
     i64 rows, panels;
     i64 panels_of_one_row;
@@ -52,11 +52,9 @@ struct Walk {
     i64 run;
 };
 
-// Hides where a pointer comes from. Without this LLVM recomputes the row pointers from one another in the inner loop, and
-// spills the accumulators.
-INLINE void hide_origin(const f32*& p) {
-    asm("" : "+r"(p));
-}
+// Hides where a pointer comes from. Without this LLVM recomputes the row pointers from one another in the inner loop,
+// and spills the accumulators.
+INLINE void hide_origin(const f32*& p) { asm("" : "+r"(p)); }
 
 // `Steps` steps of k for a tile; row[i] points to the value of row 3 i.
 template <int Steps, int Rows, int Panels, int Anchors>
@@ -71,9 +69,7 @@ INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors]
         }
         UNROLL for (int r = 0; r < Rows; r++) {
             vec<f32> value = splat(row[r / 3][r % 3 * row_step + step]);
-            UNROLL for (int p = 0; p < Panels; p++) {
-                sum[r][p] = fma(value, weights[p], sum[r][p]);
-            }
+            UNROLL for (int p = 0; p < Panels; p++) { sum[r][p] = fma(value, weights[p], sum[r][p]); }
         }
     }
     packed += Steps * lane_count;
@@ -95,9 +91,7 @@ template <int Rows, int Panels, int Run>
     const i64 run = Run > 0 ? Run : walk.run;
     vec<f32> sum[Rows][Panels];
     UNROLL for (int r = 0; r < Rows; r++) {
-        UNROLL for (int p = 0; p < Panels; p++) {
-            sum[r][p] = splat(0.0f);
-        }
+        UNROLL for (int p = 0; p < Panels; p++) { sum[r][p] = splat(0.0f); }
     }
     const f32* outer_row = a;
     for (i64 outer = 0; outer < walk.outer; outer++, outer_row += walk.outer_step) {
@@ -127,19 +121,21 @@ template <int Rows, int Panels, int Run>
         }
     }
     UNROLL for (int r = 0; r < Rows; r++) {
-        UNROLL for (int p = 0; p < Panels; p++) {
-            store(out + (r * Panels + p) * lane_count, sum[r][p]);
-        }
+        UNROLL for (int p = 0; p < Panels; p++) { store(out + (r * Panels + p) * lane_count, sum[r][p]); }
     }
 }
 
-// Sets of row counts, for drivers that instantiate only the tiles which a known shape needs: bit r for tiles of r rows.
+// Sets of tiles, for drivers that instantiate only those which a known shape needs: bit r for tiles of r rows, and the
+// highest bit for tiles of fewer panels than usual, which end a row of panels.
 inline constexpr u32 any_rows = ~u32(0);
+inline constexpr u32 last_panels = u32(1) << 31;
 
-// The row counts that occur when `rows` rows are cut into tiles.
-constexpr u32 rows_of_tiles(i64 rows) {
-    i64 tiles = larger(1, ceil_div(rows, tile.rows));
-    return (u32(1) << (rows / tiles)) | (u32(1) << ceil_div(rows, tiles));
+// The tiles that occur when rows and columns are cut into them; negative: unknown columns.
+constexpr u32 rows_of_tiles(i64 rows, i64 columns = -1) {
+    const i64 tiles = larger(1, ceil_div(rows, tile.rows));
+    const i64 panels = rows == 1 ? tile.panels_of_one_row : tile.panels;
+    const bool ends_evenly = columns >= 0 && ceil_div(columns, lane_count) % panels == 0;
+    return (u32(1) << (rows / tiles)) | (u32(1) << ceil_div(rows, tiles)) | (ends_evenly ? 0 : last_panels);
 }
 
 // tile_product with run-time numbers of rows (1 to `Rows`) and panels (1 to `Panels`).
@@ -149,21 +145,18 @@ INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, co
     if constexpr (Rows > 0) {
         if constexpr ((Sizes >> Rows & 1) != 0) {
             if (rows == Rows) {
-                if constexpr (Panels > 1) {
-                    if (panels == Panels) {
-                        tile_product<Rows, Panels, Run>(a, row_step, walk, packed, panel_step, out);
-                    } else if constexpr (Panels == 2) {
-                        tile_product<Rows, 1, Run>(a, row_step, walk, packed, panel_step, out);
-                    } else {
-                        // One row and fewer panels than usual: one after the other.
+                if constexpr (Panels > 1 && (Sizes & last_panels) != 0) {
+                    if (panels < Panels) {
+                        // One row of a tile holds its panels side by side; more rows are cut into two panels at most.
+                        static_assert(Rows == 1 || Panels == 2);
                         for (i64 p = 0; p < panels; p++) {
                             tile_product<Rows, 1, Run>(a, row_step, walk, packed + p * panel_step, panel_step,
                                                        out + p * lane_count);
                         }
+                        return;
                     }
-                } else {
-                    tile_product<Rows, 1, Run>(a, row_step, walk, packed, panel_step, out);
                 }
+                tile_product<Rows, Panels, Run>(a, row_step, walk, packed, panel_step, out);
                 return;
             }
         }
@@ -178,9 +171,7 @@ struct Gemm {
 };
 
 // Elements of a packed b.
-constexpr i64 packed_size(i64 k, i64 n) {
-    return ceil_div(n, lane_count) * k * lane_count;
-}
+constexpr i64 packed_size(i64 k, i64 n) { return ceil_div(n, lane_count) * k * lane_count; }
 
 // Packs b, whose element (i, j) is b[i * row_stride + j * column_stride], into packed_size(k, n) elements.
 INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride, f32* packed) {
@@ -227,8 +218,8 @@ constexpr i64 gemm_tasks(const Gemm& g) {
     return cut.row_parts * cut.bundle_parts;
 }
 
-// Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>, At)`
-// with offsets in c, and is stored. `Sizes` may name the row counts of tiles: rows_of_tiles(m).
+// Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>,
+// At)` with offsets in c, and is stored. `Sizes` may name the tiles that occur: rows_of_tiles(m, n).
 template <u32 Sizes = any_rows, class E>
 INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, f32* c, E epilogue) {
     const GemmCut cut = cut_gemm(g);
@@ -244,9 +235,9 @@ INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, 
         for (i64 t = tiles.begin; t < tiles.end; t++) {
             const Range rows = chunk(g.m, cut.tiles, t);
             const f32* a_rows = a + rows.begin * g.lda;
-            if (g.m == 1) {
-                tile_product_of<0, 2, tile.panels_of_one_row, 1>(1, panels, a_rows, g.lda, walk, weights, panel_step,
-                                                                 out);
+            if ((Sizes >> 1 & 1) != 0 && g.m == 1) {
+                tile_product_of<0, Sizes & (2 | last_panels), tile.panels_of_one_row, 1>(1, panels, a_rows, g.lda, walk,
+                                                                                         weights, panel_step, out);
             } else {
                 tile_product_of<0, Sizes, tile.panels, tile.rows>(rows.size(), panels, a_rows, g.lda, walk, weights,
                                                                   panel_step, out);

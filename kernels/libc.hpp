@@ -1,7 +1,7 @@
 #pragma once
-// The four functions that a compiler may call on its own, for modules that have no libc. They are hidden, and stand in one
-// object of a module. A loop over bytes suffices: kernels copy with vectors of their own, and what arrives here is the
-// occasional struct.
+// The four functions that a compiler may call on its own, for modules that have no libc. They are hidden, and stand in
+// one object of a module. A loop over bytes suffices: kernels copy with vectors of their own, and what arrives here is
+// the occasional struct.
 #include "kernels/vector.hpp"
 
 extern "C" {

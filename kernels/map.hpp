@@ -24,8 +24,8 @@ template <class T> struct OperandRow {
 
 inline constexpr i64 flat_unit = 16;
 
-// What a `Range rows` counts, for a result of this shape: the rows, which are all but the last dimension; or, if there is
-// one dimension only, pieces of 16 elements. Dimensions that all operands walk without a gap should be merged
+// What a `Range rows` counts, for a result of this shape: the rows, which are all but the last dimension; or, if there
+// is one dimension only, pieces of 16 elements. Dimensions that all operands walk without a gap should be merged
 // beforehand: a row is never cut.
 template <int R> constexpr i64 map_rows(const i64 (&shape)[R]) {
     if constexpr (R == 1) {
@@ -62,9 +62,7 @@ template <int R> struct RowIndex {
 
     INLINE i64 offset(const i64 (&strides)[R]) const {
         i64 sum = 0;
-        UNROLL for (int d = 0; d < R - 1; d++) {
-            sum += at[d] * strides[d];
-        }
+        UNROLL for (int d = 0; d < R - 1; d++) { sum += at[d] * strides[d]; }
         return sum;
     }
 };
@@ -117,9 +115,7 @@ struct PerChannel {
 };
 
 // The 16 lanes of a pixel; `offset` is that in the result.
-INLINE vec<f32> pixel_of(const Same& x, i64 offset, i64, i64, i64, i64) {
-    return load(x.data + offset);
-}
+INLINE vec<f32> pixel_of(const Same& x, i64 offset, i64, i64, i64, i64) { return load(x.data + offset); }
 INLINE vec<f32> pixel_of(const Framed& x, i64, i64 n, i64 block, i64 row, i64 column) {
     return load(x.data + x.layout.offset(n, block, row, column));
 }
@@ -128,9 +124,7 @@ INLINE vec<f32> pixel_of(const PerChannel& x, i64, i64, i64 block, i64, i64) {
 }
 
 // The number of planes of a blocked tensor of n images: what a `Range planes` counts.
-constexpr i64 blocked_planes(i64 n, const Blocked& l) {
-    return n * l.blocks();
-}
+constexpr i64 blocked_planes(i64 n, const Blocked& l) { return n * l.blocks(); }
 
 // y = f(x...) for the given planes of a blocked result, whose border and missing channels become zeros. Each x is Same,
 // Framed or PerChannel.

@@ -35,8 +35,7 @@ template <class T> inline constexpr T lowest_of = is_signed<T> ? T(u64(1) << (si
 template <> inline constexpr f32 lowest_of<f32> = -infinity_of<f32>;
 template <> inline constexpr f64 lowest_of<f64> = -infinity_of<f64>;
 template <> inline constexpr bool lowest_of<bool> = false;
-template <class T>
-inline constexpr T highest_of = T(is_signed<T> ? ~(u64(1) << (sizeof(T) * 8 - 1)) : ~u64(0));
+template <class T> inline constexpr T highest_of = T(is_signed<T> ? ~(u64(1) << (sizeof(T) * 8 - 1)) : ~u64(0));
 template <> inline constexpr f32 highest_of<f32> = infinity_of<f32>;
 template <> inline constexpr f64 highest_of<f64> = infinity_of<f64>;
 template <> inline constexpr bool highest_of<bool> = true;
@@ -62,51 +61,27 @@ template <class V, class B> INLINE auto mask_of(B b) {
 }
 
 // Whether a lane is NaN, in the form that `select` takes.
-template <class V> INLINE auto nan_mask(V v) {
-    return v != v;
-}
+template <class V> INLINE auto nan_mask(V v) { return v != v; }
 
-template <class V> INLINE auto equal(V a, V b) {
-    return truth(a == b);
-}
-template <class V> INLINE auto less(V a, V b) {
-    return truth(a < b);
-}
-template <class V> INLINE auto less_equal(V a, V b) {
-    return truth(a <= b);
-}
-template <class V> INLINE auto greater(V a, V b) {
-    return truth(a > b);
-}
-template <class V> INLINE auto greater_equal(V a, V b) {
-    return truth(a >= b);
-}
-template <class V> INLINE auto isnan(V v) {
-    return truth(v != v);
-}
+template <class V> INLINE auto equal(V a, V b) { return truth(a == b); }
+template <class V> INLINE auto less(V a, V b) { return truth(a < b); }
+template <class V> INLINE auto less_equal(V a, V b) { return truth(a <= b); }
+template <class V> INLINE auto greater(V a, V b) { return truth(a > b); }
+template <class V> INLINE auto greater_equal(V a, V b) { return truth(a >= b); }
+template <class V> INLINE auto isnan(V v) { return truth(v != v); }
 template <class V> INLINE auto isinf(V v) {
     using T = element_of<V>;
     return truth((v == V(infinity_of<T>)) | (v == V(-infinity_of<T>)));
 }
 
 // On truth values: bool, or vec<u8> with 0 and 1.
-template <class B> INLINE B logical_and(B a, B b) {
-    return a & b;
-}
-template <class B> INLINE B logical_or(B a, B b) {
-    return a | b;
-}
-template <class B> INLINE B logical_xor(B a, B b) {
-    return a ^ b;
-}
-template <class B> INLINE B logical_not(B a) {
-    return a ^ B(1);
-}
+template <class B> INLINE B logical_and(B a, B b) { return a & b; }
+template <class B> INLINE B logical_or(B a, B b) { return a | b; }
+template <class B> INLINE B logical_xor(B a, B b) { return a ^ b; }
+template <class B> INLINE B logical_not(B a) { return a ^ B(1); }
 
 // c ? a : b, where c is a truth value.
-template <class B, class V> INLINE V where(B c, V a, V b) {
-    return select(mask_of<V>(c), a, b);
-}
+template <class B, class V> INLINE V where(B c, V a, V b) { return select(mask_of<V>(c), a, b); }
 
 // NaN if either is NaN.
 template <class V> INLINE V maximum(V a, V b) {
@@ -231,9 +206,7 @@ template <class V> INLINE V sign(V v) {
     return s;
 }
 
-template <class V> INLINE V sqrt(V v) {
-    return __builtin_elementwise_sqrt(v);
-}
+template <class V> INLINE V sqrt(V v) { return __builtin_elementwise_sqrt(v); }
 
 template <class V> INLINE V reciprocal(V v) {
     using T = element_of<V>;
@@ -272,9 +245,7 @@ template <class V> INLINE V round(V v) {
 }
 
 // The size of a with the sign of b.
-template <class V> INLINE V copy_sign(V a, V b) {
-    return __builtin_elementwise_copysign(a, b);
-}
+template <class V> INLINE V copy_sign(V a, V b) { return __builtin_elementwise_copysign(a, b); }
 
 // ---- Conversion
 
@@ -312,9 +283,7 @@ template <class To, class V> INLINE auto cast(V v) {
 // c[0] + c[1] x + c[2] x^2 + ...
 template <class V, int N> INLINE V polynomial(V x, const element_of<V> (&c)[N]) {
     V sum = V(c[N - 1]);
-    UNROLL for (int i = N - 2; i >= 0; i--) {
-        sum = fma(sum, x, V(c[i]));
-    }
+    UNROLL for (int i = N - 2; i >= 0; i--) { sum = fma(sum, x, V(c[i])); }
     return sum;
 }
 
@@ -339,18 +308,9 @@ template <> struct ExpConstants<f64> {
     static constexpr f64 ln2_high = 0x1.62e42fefa0000p-1, ln2_low = 0x1.cf79abc9e3b3ap-40;
     static constexpr f64 integer_shift = 0x1.8p52;
     // The Taylor series: 1 / 2!, 1 / 3!, ...
-    static constexpr f64 tail[] = {1.0 / 2,
-                                   1.0 / 6,
-                                   1.0 / 24,
-                                   1.0 / 120,
-                                   1.0 / 720,
-                                   1.0 / 5040,
-                                   1.0 / 40320,
-                                   1.0 / 362880,
-                                   1.0 / 3628800,
-                                   1.0 / 39916800,
-                                   1.0 / 479001600,
-                                   1.0 / 6227020800};
+    static constexpr f64 tail[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                                   1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                                   1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 };
 
 // e^x = 2^n (1 + rest), where |rest| < 0.42.
@@ -471,23 +431,23 @@ template <class V> INLINE V sigmoid(V x) {
 template <class T> struct ErfConstants;
 template <> struct ErfConstants<f32> {
     static constexpr f32 highest = 4.0f;
-    static constexpr f32 small[] = {0.12837916591226271f,    -0.376126271353822288f,  0.112836001694614896f,
-                                    -0.0268544442980687595f, 0.00518953477396703025f, -0.00080208362311283944f,
+    static constexpr f32 small[] = {0.12837916591226271f,     -0.376126271353822288f,  0.112836001694614896f,
+                                    -0.0268544442980687595f,  0.00518953477396703025f, -0.00080208362311283944f,
                                     0.0000788910269230288254f};
     static constexpr f32 large[] = {0.231792607163029333f,  0.166049599730934346f, 0.446855598978454293f,
                                     -0.327160079114110795f, 0.668687220964656161f, -0.186126599984025534f};
 };
 template <> struct ErfConstants<f64> {
     static constexpr f64 highest = 6.0;
-    static constexpr f64 small[] = {0.12837916709551257,    -0.376126389031835464,   0.112837916709452461,
-                                    -0.0268661706432751689, 0.0052239776074155175,   -0.00085483259893435589,
+    static constexpr f64 small[] = {0.12837916709551257,     -0.376126389031835464,     0.112837916709452461,
+                                    -0.0268661706432751689,  0.0052239776074155175,     -0.00085483259893435589,
                                     0.000120552953106691456, -0.0000149247444871494682, 1.64475156416749085e-6,
-                                    -1.62091612575584201e-7, 1.37229165158800543e-8, -7.80108343517141473e-10};
-    static constexpr f64 large[] = {0.225680629613091672,  0.225549298132328311, 0.20917252510496393,
-                                    0.159815042119771624,  0.182336833839515921, -0.161566732208798703,
-                                    0.660822746918580498,  -1.38274840369141186, 2.18000381486001784,
-                                    -2.65827611902409492,  2.28384888607110709,  -1.3171644891939736,
-                                    0.487812042531461148,  -0.105432611902950924, 0.0101465318095933604};
+                                    -1.62091612575584201e-7, 1.37229165158800543e-8,    -7.80108343517141473e-10};
+    static constexpr f64 large[] = {0.225680629613091672, 0.225549298132328311,  0.20917252510496393,
+                                    0.159815042119771624, 0.182336833839515921,  -0.161566732208798703,
+                                    0.660822746918580498, -1.38274840369141186,  2.18000381486001784,
+                                    -2.65827611902409492, 2.28384888607110709,   -1.3171644891939736,
+                                    0.487812042531461148, -0.105432611902950924, 0.0101465318095933604};
 };
 
 // Below 1: x + x P(x^2). Above: 1 - exp(-x^2) t Q(t) with t = 1 / (1 + 0.4 |x|). P and Q are our own least-error fits.
@@ -510,11 +470,10 @@ template <> struct TrigConstants<f32> {
     static constexpr f32 cosine[] = {-0.5f, 0.041666668f, -0.0013888889f, 0.000024801587f, -2.7557319e-7f};
 };
 template <> struct TrigConstants<f64> {
-    static constexpr f64 sine[] = {-1.0 / 6,           1.0 / 120,           -1.0 / 5040,           1.0 / 362880,
-                                   -1.0 / 39916800,    1.0 / 6227020800,    -1.0 / 1307674368000,
-                                   1.0 / 355687428096000};
-    static constexpr f64 cosine[] = {-1.0 / 2,        1.0 / 24,          -1.0 / 720,          1.0 / 40320,
-                                     -1.0 / 3628800,  1.0 / 479001600,   -1.0 / 87178291200,  1.0 / 20922789888000};
+    static constexpr f64 sine[] = {-1.0 / 6,        1.0 / 120,        -1.0 / 5040,          1.0 / 362880,
+                                   -1.0 / 39916800, 1.0 / 6227020800, -1.0 / 1307674368000, 1.0 / 355687428096000};
+    static constexpr f64 cosine[] = {-1.0 / 2,       1.0 / 24,        -1.0 / 720,         1.0 / 40320,
+                                     -1.0 / 3628800, 1.0 / 479001600, -1.0 / 87178291200, 1.0 / 20922789888000};
 };
 
 // The sine of x + quarter_turns * pi / 2. What is left of x after the nearest multiple of pi / 2 is found in f64.
@@ -548,9 +507,7 @@ template <class V> INLINE V sin(V x) {
     return select(x == V(element_of<V>(0)), x, result);
 }
 
-template <class V> INLINE V cos(V x) {
-    return sine_shifted(x, 1);
-}
+template <class V> INLINE V cos(V x) { return sine_shifted(x, 1); }
 
 // ---- Power
 
@@ -620,7 +577,8 @@ template <class V> INLINE V pow_float(V x, V y) {
     V low = V(0.0);
     auto usual = (abs(power.high) < limit) & (size > V(0.0)) & (size < V(infinity_of<f64>));
     high = select(usual, power.high, high);
-    // Splitting a huge y without fma overflows; the power then is that of a base so near to 1 that its low part is nothing.
+    // Splitting a huge y without fma overflows; the power then is that of a base so near to 1 that its low part is
+    // nothing.
     low = select(usual & (power.low == power.low), power.low, low);
     V factor = exp(high);
     V result = select(usual & (factor < V(infinity_of<f64>)), fma(factor, low, factor), factor);

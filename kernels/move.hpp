@@ -28,8 +28,8 @@ template <class T> INLINE void copy_row(i64 n, T* y, i64 y_stride, const T* x, i
 // Rows of a copy that are taken together where x is contiguous across rows, so that its cache lines are used whole.
 inline constexpr i64 copy_tile = 16;
 
-// y[i * y_strides] = x[i * x_strides] for the given rows of the index space; strides are in elements, may be 0 for x and
-// negative. Rows are counted as map_rows counts them.
+// y[i * y_strides] = x[i * x_strides] for the given rows of the index space; strides are in elements, may be 0 for x
+// and negative. Rows are counted as map_rows counts them.
 template <int R, class T>
 INLINE void copy_strided(const i64 (&shape)[R], Range rows, T* y, const i64 (&y_strides)[R], const T* x,
                          const i64 (&x_strides)[R]) {
@@ -75,8 +75,8 @@ INLINE void fill_strided(const i64 (&shape)[R], Range rows, T* y, const i64 (&y_
     copy_strided<R, T>(shape, rows, y, y_strides, &value, x_strides);
 }
 
-// ---- Layouts of images. n is the number of images; ranges count planes: n * blocks() of a blocked tensor, n * channels
-// of a padded one.
+// ---- Layouts of images. n is the number of images; ranges count planes: n * blocks() of a blocked tensor, n *
+// channels of a padded one.
 
 // x plain [n][C][h][w] to y blocked, with its border and missing channels.
 INLINE void relayout_to_blocked([[maybe_unused]] i64 n, const Blocked& l, Range planes, const f32* x, f32* y) {
@@ -130,9 +130,9 @@ INLINE void relayout_to_plain([[maybe_unused]] i64 n, const Blocked& l, Range pl
 
 // ---- Choice by index
 
-// y[o][j][i] = x[o][indices[j]][i] for x[outer][axis][inner] and `count` indices in -axis .. axis, negative ones counting
-// from the end. The range counts the rows o * count + j. Returns the position j of the first index in the range that is
-// out of bounds, where y gets zeros, or -1.
+// y[o][j][i] = x[o][indices[j]][i] for x[outer][axis][inner] and `count` indices in -axis .. axis, negative ones
+// counting from the end. The range counts the rows o * count + j. Returns the position j of the first index in the
+// range that is out of bounds, where y gets zeros, or -1.
 template <class T, class I>
 INLINE i64 gather(i64 outer, i64 axis, i64 inner, i64 count, Range rows, const T* x, const I* indices, T* y) {
     i64 wrong = -1;

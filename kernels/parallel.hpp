@@ -13,17 +13,11 @@ struct Range {
     constexpr i64 size() const { return end - begin; }
 };
 
-constexpr i64 smaller(i64 a, i64 b) {
-    return a < b ? a : b;
-}
+constexpr i64 smaller(i64 a, i64 b) { return a < b ? a : b; }
 
-constexpr i64 larger(i64 a, i64 b) {
-    return a > b ? a : b;
-}
+constexpr i64 larger(i64 a, i64 b) { return a > b ? a : b; }
 
-constexpr i64 ceil_div(i64 a, i64 b) {
-    return (a + b - 1) / b;
-}
+constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
 // Piece i of 0 .. n cut into `parts` (>= 1) pieces, whose sizes differ by at most one.
 constexpr Range chunk(i64 n, i64 parts, i64 i) {

@@ -20,9 +20,7 @@ struct Pool2d {
 };
 
 // The taps t in 0 .. kernel for which at + t * dilation lies in 0 .. size.
-constexpr Range taps_inside(i64 kernel, i64 dilation, i64 at, i64 size) {
-    return inside(kernel, dilation, at, size);
-}
+constexpr Range taps_inside(i64 kernel, i64 dilation, i64 at, i64 size) { return inside(kernel, dilation, at, size); }
 
 // One task is a band of output rows of one plane; a task has about 100 000 taps.
 constexpr i64 pool2d_bands(const Pool2d& p) {
@@ -30,9 +28,7 @@ constexpr i64 pool2d_bands(const Pool2d& p) {
     return larger(1, ceil_div(p.oh, larger(1, 100000 / row_work)));
 }
 
-constexpr i64 pool2d_tasks(const Pool2d& p) {
-    return p.n * ceil_div(p.c, lane_count) * pool2d_bands(p);
-}
+constexpr i64 pool2d_tasks(const Pool2d& p) { return p.n * ceil_div(p.c, lane_count) * pool2d_bands(p); }
 
 // Walks the pixels of the task. f(window, rows, columns) gives the result for the taps of the window that are real;
 // `window` is where the tap (0, 0) lies or would lie.
@@ -82,8 +78,8 @@ constexpr i64 padded_taps(i64 kernel, i64 dilation, i64 at, i64 end) {
     return larger(0, smaller(kernel, ceil_div(end - at, dilation)));
 }
 
-// The mean of each window: the sum of the real taps in row-major order, divided by their number, or by the number of all
-// taps within the padded image if count_include_pad.
+// The mean of each window: the sum of the real taps in row-major order, divided by their number, or by the number of
+// all taps within the padded image if count_include_pad.
 INLINE void avg_pool2d_task(const Pool2d& p, i64 task, const f32* x, const Blocked& xl, f32* y, const Blocked& yl,
                             bool count_include_pad) {
     const i64 row_step = p.dilation_h * xl.row();
@@ -102,9 +98,7 @@ INLINE void avg_pool2d_task(const Pool2d& p, i64 task, const f32* x, const Block
     });
 }
 
-constexpr i64 global_avg_pool_tasks(i64 n, const Blocked& l) {
-    return n * l.blocks();
-}
+constexpr i64 global_avg_pool_tasks(i64 n, const Blocked& l) { return n * l.blocks(); }
 
 // y[n][C] = the mean of each channel: the sums of the rows, added in rising order, divided by h * w. One task is one
 // block of 16 channels of one image.
@@ -134,8 +128,8 @@ template <int Rank> struct PoolAny {
     bool count_include_pad; // Mean only
 };
 
-// y[plane][out...] = x[plane][in...] pooled by Op (Max, Mean or another of reduce.hpp), for the planes in the range. The
-// taps of a window are taken in row-major order; those outside of the image are left out.
+// y[plane][out...] = x[plane][in...] pooled by Op (Max, Mean or another of reduce.hpp), for the planes in the range.
+// The taps of a window are taken in row-major order; those outside of the image are left out.
 template <class T, int Rank, class Op> INLINE void pool_any(const PoolAny<Rank>& p, Range planes, const T* x, T* y) {
     i64 in_size = 1, out_size = 1;
     for (int d = 0; d < Rank; d++) {

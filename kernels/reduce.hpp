@@ -1,16 +1,16 @@
 #pragma once
 // Reduction of one dimension: x[outer][n][inner] to y[outer][inner]. Where inner is 1 the n values are contiguous; they
 // fall into 16 lanes, value i into lane i % 16, and the lanes are combined by the one tree of vector.hpp. Otherwise an
-// output is one chain in rising order, and 16 neighbouring outputs are computed side by side. Either way the bits do not
-// depend on how the outputs are cut into ranges.
+// output is one chain in rising order, and 16 neighbouring outputs are computed side by side. Either way the bits do
+// not depend on how the outputs are cut into ranges.
 #include "kernels/math.hpp"
 #include "kernels/parallel.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-// An op says where a result starts, how a value enters it, how two partial results are joined and how it ends. `neutral`
-// is the result of no values at all.
+// An op says where a result starts, how a value enters it, how two partial results are joined and how it ends.
+// `neutral` is the result of no values at all.
 struct Sum {
     template <class T> static constexpr T neutral = T(0);
     template <class V> INLINE static V enter(V sum, V x) { return add(sum, x); }

@@ -48,8 +48,7 @@ template <bool Log, class T> INLINE void softmax_columns(i64 n, i64 inner, i64 l
     }
 }
 
-template <bool Log, class T>
-INLINE void softmax_range(i64 outer, i64 n, i64 inner, Range columns, const T* x, T* y) {
+template <bool Log, class T> INLINE void softmax_range(i64 outer, i64 n, i64 inner, Range columns, const T* x, T* y) {
     columns.end = smaller(columns.end, outer * inner);
     if (inner == 1) {
         for (i64 o = columns.begin; o < columns.end; o++) {

@@ -1,13 +1,14 @@
 #pragma once
 // The vector of 16 lanes that every kernel is written in, and the few operations on it that differ by level.
 //
-// A kernel header is compiled once per ISA level, with CUVIL_ISA defined as v2, v3 or v4 (x86-64-v2, ...), into a module
-// that has no libc, and once as `eval` into the compiler itself, which folds constants with it. Each level has a
+// A kernel header is compiled once per ISA level, with CUVIL_ISA defined as v2, v3 or v4 (x86-64-v2, ...), into a
+// module that has no libc, and once as `eval` into the compiler itself, which folds constants with it. Each level has a
 // namespace of its own, since a linker would silently keep one copy of a template that two levels share.
 //
 // LLVM splits the 16 lanes into the registers that a level has, so the source is the same for all of them. So are the
 // bits, on every level with fma: a kernel fixes the order of its operations, never lets the compiler contract a
-// multiplication and an addition, and says `fma` where it means one. v2 has no fma instruction; there `fma` rounds twice.
+// multiplication and an addition, and says `fma` where it means one. v2 has no fma instruction; there `fma` rounds
+// twice.
 #ifndef CUVIL_ISA
 #define CUVIL_ISA eval
 #endif
@@ -96,9 +97,7 @@ using signed_of = typename Shape<V>::template over<typename IntegerOf<sizeof(ele
 template <class V>
 using unsigned_of = typename Shape<V>::template over<typename IntegerOf<sizeof(element_of<V>)>::without_sign>;
 
-template <class To, class From> INLINE To bits_as(From v) {
-    return __builtin_bit_cast(To, v);
-}
+template <class To, class From> INLINE To bits_as(From v) { return __builtin_bit_cast(To, v); }
 
 // Each lane, converted as C++ converts it: the value must be in range. `cast` in math.hpp is defined for all values.
 template <class To, class V> INLINE typename Shape<V>::template over<To> convert(V v) {
@@ -109,14 +108,10 @@ template <class To, class V> INLINE typename Shape<V>::template over<To> convert
     }
 }
 
-template <class T> INLINE lanes_of<T> splat(T s) {
-    return (lanes_of<T>)(s);
-}
+template <class T> INLINE lanes_of<T> splat(T s) { return (lanes_of<T>)(s); }
 
 // c ? a : b, lane by lane. For vectors `c` is what a comparison of vectors with lanes as wide as those of V gives.
-template <class C, class V> INLINE V select(C c, V a, V b) {
-    return c ? a : b;
-}
+template <class C, class V> INLINE V select(C c, V a, V b) { return c ? a : b; }
 
 #if defined(__FMA__) || defined(__ARM_FEATURE_FMA) || CUVIL_IS_EVAL
 inline constexpr bool has_fma = true;
@@ -148,13 +143,9 @@ template <class T> struct [[gnu::packed, gnu::may_alias]] Unaligned {
     lanes_of<T> lanes;
 };
 
-template <class T> INLINE lanes_of<T> load(const T* p) {
-    return reinterpret_cast<const Unaligned<T>*>(p)->lanes;
-}
+template <class T> INLINE lanes_of<T> load(const T* p) { return reinterpret_cast<const Unaligned<T>*>(p)->lanes; }
 
-template <class T> INLINE void store(T* p, lanes_of<T> v) {
-    reinterpret_cast<Unaligned<T>*>(p)->lanes = v;
-}
+template <class T> INLINE void store(T* p, lanes_of<T> v) { reinterpret_cast<Unaligned<T>*>(p)->lanes = v; }
 
 // Copies 0 to 127 bytes.
 [[gnu::noinline]] inline void copy_tail(u8* to, const u8* from, i64 bytes) {
@@ -213,9 +204,7 @@ template <class T> INLINE lanes_of<T> load_strided(const T* p, i64 stride, i64 n
 }
 
 // 0, 1, ..., 15.
-template <class T> INLINE vec<T> lane_numbers() {
-    return vec<T>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-}
+template <class T> INLINE vec<T> lane_numbers() { return vec<T>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; }
 
 // `v` in the first n lanes, `other` in the rest.
 template <class V> INLINE V select_lanes(i64 n, V v, V other) {

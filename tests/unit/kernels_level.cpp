@@ -14,12 +14,8 @@
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-template <class T> const T* input(const void* const* in, int i) {
-    return static_cast<const T*>(in[i]);
-}
-template <class T> T* output(void* const* out, int i) {
-    return static_cast<T*>(out[i]);
-}
+template <class T> const T* input(const void* const* in, int i) { return static_cast<const T*>(in[i]); }
+template <class T> T* output(void* const* out, int i) { return static_cast<T*>(out[i]); }
 
 // Runs f on values in vectors (p[1] = 0) or one by one (p[1] = 1), p[0] values.
 template <class X, class Y, class F> void run_unary(const i64* p, const void* const* in, void* const* out, F f) {
@@ -54,11 +50,11 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
 }
 
 #define UNARY(name, function, X, Y)                                                                                    \
-    {name, [](const i64* p, const void* const* in, void* const* out) {                                                \
+    {name, [](const i64* p, const void* const* in, void* const* out) {                                                 \
          run_unary<X, Y>(p, in, out, [](auto v) { return function; });                                                 \
      }}
 #define BINARY(name, function, X, Y)                                                                                   \
-    {name, [](const i64* p, const void* const* in, void* const* out) {                                                \
+    {name, [](const i64* p, const void* const* in, void* const* out) {                                                 \
          run_binary<X, Y>(p, in, out, [](auto a, auto b) { return function; });                                        \
      }}
 #define FLOAT_MATH(T)                                                                                                  \
@@ -75,9 +71,8 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
     BINARY("div " #T, div(a, b), T, T), BINARY("rem " #T, rem(a, b), T, T), BINARY("mod " #T, mod(a, b), T, T),        \
         BINARY("floor_div " #T, floor_div(a, b), T, T), BINARY("pow " #T, pow(a, b), T, T),                            \
         BINARY("mul " #T, mul(a, b), T, T), BINARY("fma " #T, fma(a, b, a), T, T),                                     \
-        BINARY("equal " #T, equal(a, b), T, bool), UNARY("abs " #T, abs(v), T, T),                                     \
-        UNARY("sign " #T, sign(v), T, T), UNARY("to f32 " #T, cast<f32>(v), T, f32),                                   \
-        UNARY("to i16 " #T, cast<i16>(v), T, i16)
+        BINARY("equal " #T, equal(a, b), T, bool), UNARY("abs " #T, abs(v), T, T), UNARY("sign " #T, sign(v), T, T),   \
+        UNARY("to f32 " #T, cast<f32>(v), T, f32), UNARY("to i16 " #T, cast<i16>(v), T, i16)
 
 // p = m, n, k, ldc; in = a[m][k], b[k][n], bias[n]; out = c[m][ldc]. Tasks run in falling order.
 void run_gemm(const i64* p, const void* const* in, void* const* out) {
@@ -86,9 +81,8 @@ void run_gemm(const i64* p, const void* const* in, void* const* out) {
     pack_b(g.k, g.n, input<f32>(in, 1), g.n, 1, packed);
     const f32* bias = input<f32>(in, 2);
     for (i64 task = gemm_tasks(g) - 1; task >= 0; task--) {
-        gemm_task(g, task, input<f32>(in, 0), packed, output<f32>(out, 0), [=](vec<f32> v, At at) {
-            return v + load_lanes(bias + at.channel, at.lanes);
-        });
+        gemm_task(g, task, input<f32>(in, 0), packed, output<f32>(out, 0),
+                  [=](vec<f32> v, At at) { return v + load_lanes(bias + at.channel, at.lanes); });
     }
 }
 
@@ -123,8 +117,8 @@ Conv2d conv_of(const i64* p) {
     return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14]};
 }
 
-// p = the fields of Conv2d, the halo of y, and that of x beyond the padding; in = x, weights, bias (filled up); out = y plain,
-// y blocked, packed weights, x with a halo.
+// p = the fields of Conv2d, the halo of y, and that of x beyond the padding; in = x, weights, bias (filled up); out = y
+// plain, y blocked, packed weights, x with a halo.
 template <int Block> void run_conv(const i64* p, const void* const* in, void* const* out) {
     const Conv2d c = conv_of(p);
     const i64 halo = p[15], extra = p[16];
@@ -171,8 +165,8 @@ template <class T, int Rank> void run_conv_any(const i64* p, const void* const* 
 void run_pool(const i64* p, const void* const* in, void* const* out) {
     const f32* x = input<f32>(in, 0);
     if (p[10] >= 10) {
-        const PoolAny<2> any = {p[0] * p[1], {p[2], p[3]}, {p[4], p[5]}, {p[6], p[6]}, {p[7], p[7]}, {p[8], p[8]},
-                                {p[9], p[9]}, {p[11], p[11]}, p[10] == 12};
+        const PoolAny<2> any = {p[0] * p[1],  {p[2], p[3]}, {p[4], p[5]},   {p[6], p[6]}, {p[7], p[7]},
+                                {p[8], p[8]}, {p[9], p[9]}, {p[11], p[11]}, p[10] == 12};
         if (p[10] == 10) {
             pool_any<f32, 2, Max>(any, {0, any.planes}, x, output<f32>(out, 0));
         } else {
@@ -208,7 +202,8 @@ void run_map3(const i64* p, const void* const* in, void* const* out) {
     const i64 shape[3] = {p[0], p[1], p[2]};
     const i64 rows = map_rows(shape);
     for (i64 part = p[9] - 1; part >= 0; part--) {
-        map(shape, chunk(rows, p[9], part), output<f32>(out, 0), [](auto a, auto b) { return relu(add(a, b)); },
+        map(
+            shape, chunk(rows, p[9], part), output<f32>(out, 0), [](auto a, auto b) { return relu(add(a, b)); },
             Operand<3, f32>{input<f32>(in, 0), {p[3], p[4], p[5]}},
             Operand<3, f32>{input<f32>(in, 1), {p[6], p[7], p[8]}});
     }
@@ -221,9 +216,12 @@ void run_map1(const i64* p, const void* const* in, void* const* out) {
         const Range range = chunk(map_rows(shape), p[2], part);
         const Operand<1, f32> a{input<f32>(in, 0), {1}}, b{input<f32>(in, 1), {p[1]}};
         const Operand<1, bool> c{input<bool>(in, 2), {1}};
-        map(shape, range, output<bool>(out, 0),
+        map(
+            shape, range, output<bool>(out, 0),
             [](auto x, auto y, auto z) { return logical_and(less(x, y), logical_not(z)); }, a, b, c);
-        map(shape, range, output<i64>(out, 1), [](auto x, auto y, auto z) { return cast<i64>(where(z, x, y)); }, a, b, c);
+        map(
+            shape, range, output<i64>(out, 1), [](auto x, auto y, auto z) { return cast<i64>(where(z, x, y)); }, a, b,
+            c);
     }
 }
 
@@ -235,8 +233,9 @@ void run_map_blocked(const i64* p, const void* const* in, void* const* out) {
     f32 *y = output<f32>(out, 1), *same = output<f32>(out, 2), *framed = output<f32>(out, 3);
     relayout_to_blocked(p[0], yl, planes, input<f32>(in, 0), same);
     relayout_to_blocked(p[0], xl, planes, input<f32>(in, 0), framed);
-    map_blocked(yl, p[0], planes, y, [](auto a, auto s, auto b) { return fma(a, s, b) + splat(1.0f); }, Same{same},
-                PerChannel{input<f32>(in, 1)}, Framed{framed, xl});
+    map_blocked(
+        yl, p[0], planes, y, [](auto a, auto s, auto b) { return fma(a, s, b) + splat(1.0f); }, Same{same},
+        PerChannel{input<f32>(in, 1)}, Framed{framed, xl});
     relayout_to_plain(p[0], yl, planes, y, output<f32>(out, 0));
 }
 
@@ -273,8 +272,8 @@ template <class T> void run_copy(const i64* p, const void* const* in, void* cons
 
 // p = outer, axis, inner, count; in = x, indices; out = y, the returned position.
 void run_gather(const i64* p, const void* const* in, void* const* out) {
-    *output<i64>(out, 1) = gather(p[0], p[1], p[2], p[3], {0, p[0] * p[3]}, input<f32>(in, 0), input<i64>(in, 1),
-                                  output<f32>(out, 0));
+    *output<i64>(out, 1) =
+        gather(p[0], p[1], p[2], p[3], {0, p[0] * p[3]}, input<f32>(in, 0), input<i64>(in, 1), output<f32>(out, 0));
 }
 
 // p = shape[2]; out = indices [2][count], the count.

@@ -29,11 +29,12 @@ template <class T> double ulps(T y, long double exact) {
     return static_cast<double>(std::abs(static_cast<long double>(y) - exact) / unit);
 }
 
-const std::vector<double> special = {0.0,   -0.0,    1.0,    -1.0,   0.5,     -0.5,     2.0,     3.0,     -2.0,    -3.0,
-                                     1e-45, -1e-45,  1e-40,  -1e-40, 1.2e-38, -1.2e-38, 3.4e38,  -3.4e38, 88.72,   88.73,
-                                     -87.3, -87.4,   -103.9, -104.0, -103.97, 100.0,    -100.0,  0.875,   1e10,    -1e10,
-                                     5e-324, -5e-324, 1e-310, 709.7, 709.8,   -745.1,   -745.2,  -708.4,  1.7e308, -1.7e308,
-                                     INFINITY, -INFINITY, NAN, 2.5, 3.5, -2.5, 1e6, 4.0, 6.0, 0.70710678, 1.41421356};
+const std::vector<double> special = {
+    0.0,    -0.0,   1.0,     -1.0,    0.5,      -0.5,       2.0,       3.0,      -2.0,      -3.0,    1e-45,
+    -1e-45, 1e-40,  -1e-40,  1.2e-38, -1.2e-38, 3.4e38,     -3.4e38,   88.72,    88.73,     -87.3,   -87.4,
+    -103.9, -104.0, -103.97, 100.0,   -100.0,   0.875,      1e10,      -1e10,    5e-324,    -5e-324, 1e-310,
+    709.7,  709.8,  -745.1,  -745.2,  -708.4,   1.7e308,    -1.7e308,  INFINITY, -INFINITY, NAN,     2.5,
+    3.5,    -2.5,   1e6,     4.0,     6.0,      0.70710678, 1.41421356};
 
 // Values of every size and sign, those in -20 .. 20 closely, and the special ones.
 std::vector<float> values_f32() {
@@ -89,13 +90,9 @@ void check_function(const std::string& name, const std::vector<T>& x, long doubl
     }
 }
 
-bool moderate(double x) {
-    return std::abs(x) <= 1e6 || !std::isfinite(x);
-}
+bool moderate(double x) { return std::abs(x) <= 1e6 || !std::isfinite(x); }
 
-long double sigmoid(long double x) {
-    return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
-}
+long double sigmoid(long double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
 template <class T> void check_functions(const std::vector<T>& x, double easy, double hard) {
     check_function<T>("exp", x, [](long double v) { return std::exp(v); }, easy);
@@ -112,13 +109,9 @@ template <class T> void check_functions(const std::vector<T>& x, double easy, do
     check_function<T>("sign", x, [](long double v) { return v > 0 ? 1 : v < 0 ? -1 : v; }, 0);
 }
 
-TEST(KernelMath, FunctionsOfF32) {
-    check_functions(values_f32(), 1.0, 1.8);
-}
+TEST(KernelMath, FunctionsOfF32) { check_functions(values_f32(), 1.0, 1.8); }
 
-TEST(KernelMath, FunctionsOfF64) {
-    check_functions(values_f64(), 1.0, 1.9);
-}
+TEST(KernelMath, FunctionsOfF64) { check_functions(values_f64(), 1.0, 1.9); }
 
 template <class T> void check_pow(double limit) {
     std::vector<T> bases, exponents;
@@ -202,7 +195,9 @@ template <class To, class From> To saturated(From v) {
         return 0;
     }
     const long double low = std::numeric_limits<To>::lowest(), high = std::numeric_limits<To>::max();
-    return v <= low ? std::numeric_limits<To>::lowest() : v >= high ? std::numeric_limits<To>::max() : static_cast<To>(v);
+    return v <= low    ? std::numeric_limits<To>::lowest()
+           : v >= high ? std::numeric_limits<To>::max()
+                       : static_cast<To>(v);
 }
 
 template <class To, class From> void check_cast(const std::string& to) {
@@ -265,7 +260,8 @@ template <class T> T multiplied(T a, T b) {
     return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
 template <class T> T multiplied_and_added(T a, T b) {
-    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b) + static_cast<std::uint64_t>(a));
+    return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b) +
+                          static_cast<std::uint64_t>(a));
 }
 template <class T> T power(T a, T b) {
     if (b < 0) {
@@ -281,7 +277,13 @@ template <class T> T power(T a, T b) {
 
 template <class T> void check_integers(const std::string& type) {
     std::vector<T> a, b;
-    const std::vector<T> edges = {0, 1, static_cast<T>(-1), 2, static_cast<T>(-2), 7, std::numeric_limits<T>::lowest(),
+    const std::vector<T> edges = {0,
+                                  1,
+                                  static_cast<T>(-1),
+                                  2,
+                                  static_cast<T>(-2),
+                                  7,
+                                  std::numeric_limits<T>::lowest(),
                                   std::numeric_limits<T>::max()};
     for (T x : edges) {
         for (T y : edges) {

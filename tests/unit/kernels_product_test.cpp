@@ -5,8 +5,8 @@
 
 namespace {
 
-// |y - exact| within what a chain of `terms` additions loses: partial sums of products below 1 grow like the root of their
-// number, and their roundings add up like the root of it again.
+// |y - exact| within what a chain of `terms` additions loses: partial sums of products below 1 grow like the root of
+// their number, and their roundings add up like the root of it again.
 void expect_near(float y, double exact, long terms) {
     ASSERT_NEAR(y, exact, 6e-8 * (4 + static_cast<double>(terms) + std::abs(exact)));
 }
@@ -32,20 +32,21 @@ TEST(KernelGemm, AllSizes) {
                 SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k);
                 const auto size = static_cast<size_t>(m * ldc * 4);
                 const auto packed = static_cast<size_t>((n + 15) / 16 * 16 * k * 4);
-                run_levels("gemm", {m, n, k, ldc}, {a.data(), b.data(), bias.data()}, {size, packed},
-                           [&](const KernelLevel&, const std::vector<Buffer>& out) {
-                               for (long i = 0; i < m; i++) {
-                                   for (long j = 0; j < ldc; j++) {
-                                       const float y = out[0].as<float>()[i * ldc + j];
-                                       if (j < n) {
-                                           expect_near(y, exact[i * n + j], k);
-                                       } else {
-                                           ASSERT_EQ(out[0].as<std::uint32_t>()[i * ldc + j], 0xa5a5a5a5u);
-                                       }
-                                   }
-                               }
-                           },
-                           2);
+                run_levels(
+                    "gemm", {m, n, k, ldc}, {a.data(), b.data(), bias.data()}, {size, packed},
+                    [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                        for (long i = 0; i < m; i++) {
+                            for (long j = 0; j < ldc; j++) {
+                                const float y = out[0].as<float>()[i * ldc + j];
+                                if (j < n) {
+                                    expect_near(y, exact[i * n + j], k);
+                                } else {
+                                    ASSERT_EQ(out[0].as<std::uint32_t>()[i * ldc + j], 0xa5a5a5a5u);
+                                }
+                            }
+                        }
+                    },
+                    2);
             }
         }
     }
@@ -116,7 +117,8 @@ TEST(KernelGemm, AnyType) {
                                        std::uint32_t sum = 0;
                                        for (long l = 0; l < k; l++) {
                                            sum += static_cast<std::uint32_t>(ai[i / n * k + l]) *
-                                                  static_cast<std::uint32_t>(bi[transposed ? i % n * k + l : l * n + i % n]);
+                                                  static_cast<std::uint32_t>(
+                                                      bi[transposed ? i % n * k + l : l * n + i % n]);
                                        }
                                        ASSERT_EQ(out[0].as<std::uint32_t>()[i], sum);
                                    }
@@ -183,7 +185,8 @@ TEST(KernelConv, OfImagesWithAHalo) {
         for (long halo : {0, 2}) {
             for (long extra : {0, 1}) {
                 for (const char* name : {"conv 16", "conv 1"}) {
-                    SCOPED_TRACE(testing::Message() << "convolution " << index << ", halo " << halo << ", extra " << extra);
+                    SCOPED_TRACE(testing::Message()
+                                 << "convolution " << index << ", halo " << halo << ", extra " << extra);
                     const long plane = (oh + 2 * halo) * (ow + 2 * halo) * 16;
                     const auto framed = static_cast<size_t>(c.n * (c.c + 15) / 16 * 16 * (c.h + 40) * (c.w + 40));
                     const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
@@ -216,8 +219,9 @@ TEST(KernelConv, OfImagesWithAHalo) {
 
 TEST(KernelConv, OfAnyRankAndGrouping) {
     for (long groups : {1, 2, 6}) {
-        for (Conv c : {Conv{2, 6, 9, 40, 12, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, Conv{1, 6, 7, 8, 6, 2, 5, 2, 3, 1, 2, 0, 4, 0, 4},
-                       Conv{1, 6, 1, 33, 6, 1, 7, 1, 1, 1, 1, 0, 3, 0, 3}, Conv{1, 6, 4, 4, 6, 3, 3, 1, 1, 2, 2, 5, 5, 5, 5}}) {
+        for (Conv c :
+             {Conv{2, 6, 9, 40, 12, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, Conv{1, 6, 7, 8, 6, 2, 5, 2, 3, 1, 2, 0, 4, 0, 4},
+              Conv{1, 6, 1, 33, 6, 1, 7, 1, 1, 1, 1, 0, 3, 0, 3}, Conv{1, 6, 4, 4, 6, 3, 3, 1, 1, 2, 2, 5, 5, 5, 5}}) {
             const long oh = c.oh(), ow = c.ow();
             const auto size = static_cast<size_t>(c.n * c.k * oh * ow);
             const auto check = [&](const auto& x, const auto& weights, const auto& bias, const auto& name, auto rank,
@@ -247,7 +251,8 @@ TEST(KernelConv, OfAnyRankAndGrouping) {
             const auto inputs = static_cast<size_t>(c.n * c.c * c.h * c.w);
             const auto taps = static_cast<size_t>(c.k * c.c / groups * c.r * c.s);
             const auto channels = static_cast<size_t>(c.k);
-            const auto x = random_values(inputs, 1), weights = random_values(taps, 2), bias = random_values(channels, 3);
+            const auto x = random_values(inputs, 1), weights = random_values(taps, 2),
+                       bias = random_values(channels, 3);
             check(x, weights, bias, "conv_any 2", std::integral_constant<int, 2>(), 1e-5);
             if (c.h == 1) {
                 check(x, weights, bias, "conv_any 1", std::integral_constant<int, 1>(), 1e-5);

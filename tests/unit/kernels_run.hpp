@@ -1,6 +1,6 @@
 #pragma once
-// Runs a case of kernels_level.cpp at every level that the CPU has, checks that v3, v4 and eval agree to the bit, and hands
-// each level's output to a check.
+// Runs a case of kernels_level.cpp at every level that the CPU has, checks that v3, v4 and eval agree to the bit, and
+// hands each level's output to a check.
 #include "kernels_level.hpp"
 
 #include <cstdint>

@@ -9,17 +9,17 @@ namespace {
 
 const std::vector<long> odd_sizes = {0, 1, 7, 15, 16, 17, 33, 100};
 
-float relu_of(float x) {
-    return x < 0 ? 0 : x;
-}
+float relu_of(float x) { return x < 0 ? 0 : x; }
 
 TEST(KernelMap, BroadcastsOperands) {
     for (long n : odd_sizes) {
         for (long parts : {1, 2, 5}) {
             const long a = 3, b = 5;
             const auto x = random_values(static_cast<size_t>(a * b * n + 1), 1), y = random_values(1000, 2);
-            for (const std::vector<long>& strides : {std::vector<long>{b * n, n, 1, 0, 1, 0}, {b * n, n, 1, 0, 0, 1},
-                                                     {1, a, a * b, 100, 3, 2}, {n, 0, 1, 0, n, 1}}) {
+            for (const std::vector<long>& strides : {std::vector<long>{b * n, n, 1, 0, 1, 0},
+                                                     {b * n, n, 1, 0, 0, 1},
+                                                     {1, a, a * b, 100, 3, 2},
+                                                     {n, 0, 1, 0, n, 1}}) {
                 std::vector<long> p = {a, b, n};
                 p.insert(p.end(), strides.begin(), strides.end());
                 p.push_back(parts);
@@ -49,16 +49,17 @@ TEST(KernelMap, MixesElementTypes) {
         }
         for (long stride : {0, 1}) {
             for (long parts : {1, 3}) {
-                run_levels("map1", {n, stride, parts}, {a.data(), b.data(), c.data()},
-                           {static_cast<size_t>(n), static_cast<size_t>(n) * 8},
-                           [&](const KernelLevel&, const std::vector<Buffer>& out) {
-                               for (long i = 0; i < n; i++) {
-                                   ASSERT_EQ(out[0].as<unsigned char>()[i], a[i] < b[i * stride] && !c[i]);
-                                   ASSERT_EQ(out[1].as<std::int64_t>()[i],
-                                             static_cast<std::int64_t>(c[i] ? a[i] : b[i * stride]));
-                               }
-                           },
-                           2);
+                run_levels(
+                    "map1", {n, stride, parts}, {a.data(), b.data(), c.data()},
+                    {static_cast<size_t>(n), static_cast<size_t>(n) * 8},
+                    [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                        for (long i = 0; i < n; i++) {
+                            ASSERT_EQ(out[0].as<unsigned char>()[i], a[i] < b[i * stride] && !c[i]);
+                            ASSERT_EQ(out[1].as<std::int64_t>()[i],
+                                      static_cast<std::int64_t>(c[i] ? a[i] : b[i * stride]));
+                        }
+                    },
+                    2);
             }
         }
     }
@@ -71,22 +72,23 @@ TEST(KernelMap, BlockedTensorsWriteTheirBorder) {
         const auto x = random_values(static_cast<size_t>(n * channels * h * w), 1);
         const auto scale = random_values(static_cast<size_t>(blocks * 16), 2);
         const auto size = static_cast<size_t>(n * blocks * plane) * 4;
-        run_levels("map_blocked", {n, channels, h, w}, {x.data(), scale.data()}, {x.size() * 4, size, size, size * 2},
-                   [&](const KernelLevel& level, const std::vector<Buffer>& out) {
-                       for (size_t i = 0; i < x.size(); i++) {
-                           const float s = scale[i / (h * w) % channels];
-                           const float expected = (level.has_fma ? std::fma(x[i], s, x[i]) : x[i] * s + x[i]) + 1.0f;
-                           ASSERT_EQ(out[0].as<float>()[i], expected);
-                       }
-                       for (long i = 0; i < n * blocks * plane; i++) {
-                           const long column = i / 16 % (w + 2) - 1, row = i / 16 / (w + 2) % (h + 2) - 2;
-                           const long channel = i / plane % blocks * 16 + i % 16;
-                           if (channel >= channels || row < 0 || column < 0 || column >= w) {
-                               ASSERT_EQ(out[1].as<float>()[i], 0.0f);
-                           }
-                       }
-                   },
-                   2);
+        run_levels(
+            "map_blocked", {n, channels, h, w}, {x.data(), scale.data()}, {x.size() * 4, size, size, size * 2},
+            [&](const KernelLevel& level, const std::vector<Buffer>& out) {
+                for (size_t i = 0; i < x.size(); i++) {
+                    const float s = scale[i / (h * w) % channels];
+                    const float expected = (level.has_fma ? std::fma(x[i], s, x[i]) : x[i] * s + x[i]) + 1.0f;
+                    ASSERT_EQ(out[0].as<float>()[i], expected);
+                }
+                for (long i = 0; i < n * blocks * plane; i++) {
+                    const long column = i / 16 % (w + 2) - 1, row = i / 16 / (w + 2) % (h + 2) - 2;
+                    const long channel = i / plane % blocks * 16 + i % 16;
+                    if (channel >= channels || row < 0 || column < 0 || column >= w) {
+                        ASSERT_EQ(out[1].as<float>()[i], 0.0f);
+                    }
+                }
+            },
+            2);
     }
 }
 
@@ -118,17 +120,17 @@ void check_reduction(const std::string& name, const std::vector<T>& values, doub
     }
 }
 
-double as_is(double x, long) {
-    return x;
-}
+double as_is(double x, long) { return x; }
 
 TEST(KernelReduce, AllOps) {
     const auto x = random_values(20000, 1);
     const auto add = [](double a, double b) { return a + b; };
     check_reduction<float>("sum f32", x, 0, add, as_is, 1e-5);
-    check_reduction<float>("mean f32", x, 0, add, [](double sum, long n) { return sum / static_cast<double>(n); }, 1e-6);
-    check_reduction<double>("mean f64", random_values<double>(20000, 1), 0, add,
-                            [](double sum, long n) { return sum / static_cast<double>(n); }, 1e-14);
+    check_reduction<float>(
+        "mean f32", x, 0, add, [](double sum, long n) { return sum / static_cast<double>(n); }, 1e-6);
+    check_reduction<double>(
+        "mean f64", random_values<double>(20000, 1), 0, add,
+        [](double sum, long n) { return sum / static_cast<double>(n); }, 1e-14);
     check_reduction<float>("max f32", x, -INFINITY, [](double a, double b) { return std::max(a, b); }, as_is, 0);
     check_reduction<float>("prod f32", x, 1, [](double a, double b) { return a * b; }, as_is, 1e-6);
     check_reduction<float>("sum_square f32", x, 0, [](double a, double b) { return a + b * b; }, as_is, 4e-5);
@@ -138,15 +140,16 @@ TEST(KernelReduce, AllOps) {
         integers[i] = static_cast<std::int32_t>(x[i] * 1000);
     }
     check_reduction<std::int32_t>("sum i32", integers, 0, add, as_is, 0);
-    check_reduction<std::int32_t>("min i32", integers, 2147483647.0, [](double a, double b) { return std::min(a, b); },
-                                  as_is, 0);
+    check_reduction<std::int32_t>(
+        "min i32", integers, 2147483647.0, [](double a, double b) { return std::min(a, b); }, as_is, 0);
     for (int mostly : {0, 1}) {
         std::vector<unsigned char> truths(20000, static_cast<unsigned char>(mostly));
         for (size_t i = 0; i < truths.size(); i += 61) {
             truths[i] ^= 1;
         }
         check_reduction<unsigned char>("all bool", truths, 1, [](double a, double b) { return a * b; }, as_is, 0);
-        check_reduction<unsigned char>("any bool", truths, 0, [](double a, double b) { return std::max(a, b); }, as_is, 0);
+        check_reduction<unsigned char>(
+            "any bool", truths, 0, [](double a, double b) { return std::max(a, b); }, as_is, 0);
     }
 }
 
@@ -235,33 +238,33 @@ TEST(KernelPool, LargestAndMean) {
         const auto blocked = static_cast<size_t>(p.n * blocks * (oh + 1) * (ow + 3) * 16) * 4;
         const auto framed = static_cast<size_t>(p.n * blocks * (p.h + 3) * (p.w + 1) * 16) * 4;
         for (long kind : {0, 1, 2, 10, 11, 12}) {
-            run_levels("pool", {p.n, p.c, p.h, p.w, oh, ow, p.kernel, p.stride, p.dilation, p.pad, kind, p.pad},
-                       {x.data()}, {size, kind < 10 ? blocked : 0, framed},
-                       [&](const KernelLevel&, const std::vector<Buffer>& out) {
-                           for (long i = 0; i < p.n * p.c * oh * ow; i++) {
-                               double largest = -INFINITY, sum = 0;
-                               long count = 0, padded = 0;
-                               for (long ky = 0; ky < p.kernel; ky++) {
-                                   for (long kx = 0; kx < p.kernel; kx++) {
-                                       const long y = i / ow % oh * p.stride + ky * p.dilation - p.pad;
-                                       const long xx = i % ow * p.stride + kx * p.dilation - p.pad;
-                                       padded += y < p.h + p.pad && xx < p.w + p.pad;
-                                       if (y < 0 || xx < 0 || y >= p.h || xx >= p.w) {
-                                           continue;
-                                       }
-                                       const double v = x[(i / (oh * ow) * p.h + y) * p.w + xx];
-                                       largest = std::isnan(v) || std::isnan(largest) ? NAN : std::max(largest, v);
-                                       sum += v;
-                                       count++;
-                                   }
-                               }
-                               const double exact = kind % 10 == 0 ? largest
-                                                                   : sum / static_cast<double>(kind % 10 == 1 ? count : padded);
-                               const float v = out[0].as<float>()[i];
-                               ASSERT_TRUE((std::isnan(v) && std::isnan(exact)) || v == exact || std::abs(v - exact) < 1e-6)
-                                   << "kind " << kind << " at " << i << ": " << v << ", not " << exact;
-                           }
-                       });
+            run_levels(
+                "pool", {p.n, p.c, p.h, p.w, oh, ow, p.kernel, p.stride, p.dilation, p.pad, kind, p.pad}, {x.data()},
+                {size, kind < 10 ? blocked : 0, framed}, [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                    for (long i = 0; i < p.n * p.c * oh * ow; i++) {
+                        double largest = -INFINITY, sum = 0;
+                        long count = 0, padded = 0;
+                        for (long ky = 0; ky < p.kernel; ky++) {
+                            for (long kx = 0; kx < p.kernel; kx++) {
+                                const long y = i / ow % oh * p.stride + ky * p.dilation - p.pad;
+                                const long xx = i % ow * p.stride + kx * p.dilation - p.pad;
+                                padded += y < p.h + p.pad && xx < p.w + p.pad;
+                                if (y < 0 || xx < 0 || y >= p.h || xx >= p.w) {
+                                    continue;
+                                }
+                                const double v = x[(i / (oh * ow) * p.h + y) * p.w + xx];
+                                largest = std::isnan(v) || std::isnan(largest) ? NAN : std::max(largest, v);
+                                sum += v;
+                                count++;
+                            }
+                        }
+                        const double exact =
+                            kind % 10 == 0 ? largest : sum / static_cast<double>(kind % 10 == 1 ? count : padded);
+                        const float v = out[0].as<float>()[i];
+                        ASSERT_TRUE((std::isnan(v) && std::isnan(exact)) || v == exact || std::abs(v - exact) < 1e-6)
+                            << "kind " << kind << " at " << i << ": " << v << ", not " << exact;
+                    }
+                });
         }
         x[x.size() / 2] = 1;
         run_levels("pool", {p.n, p.c, p.h, p.w, oh, ow, p.kernel, p.stride, p.dilation, p.pad, 3, p.pad}, {x.data()},
@@ -283,13 +286,18 @@ template <class T> void check_copy(const std::string& name) {
             const auto x = random_integers<T>(static_cast<size_t>(a * m * n * 2 + 1), 1);
             const auto size = static_cast<size_t>(a * m * n);
             // Straight, transposed, backwards, broadcast.
-            for (const std::vector<long>& strides : {std::vector<long>{m * n, n, 1}, {m * n, 1, m}, {n, a * n, 1},
-                                                     {1, a, a * m}, {2 * m * n, 2 * n, 2}, {0, 0, 1}}) {
+            for (const std::vector<long>& strides : {std::vector<long>{m * n, n, 1},
+                                                     {m * n, 1, m},
+                                                     {n, a * n, 1},
+                                                     {1, a, a * m},
+                                                     {2 * m * n, 2 * n, 2},
+                                                     {0, 0, 1}}) {
                 for (long parts : {1, 4}) {
                     run_levels(name, {a, m, n, m * n, n, 1, strides[0], strides[1], strides[2], parts}, {x.data()},
                                {size * sizeof(T)}, [&](const KernelLevel&, const std::vector<Buffer>& out) {
                                    for (long i = 0; i < a * m * n; i++) {
-                                       const long from = i / n / m * strides[0] + i / n % m * strides[1] + i % n * strides[2];
+                                       const long from =
+                                           i / n / m * strides[0] + i / n % m * strides[1] + i % n * strides[2];
                                        ASSERT_EQ(out[0].as<T>()[i], x[from]);
                                    }
                                });
@@ -308,25 +316,27 @@ TEST(KernelMove, GatherReportsTheFirstWrongIndex) {
     for (long inner : {1, 3, 20}) {
         const long outer = 2, axis = 5, count = 7;
         const auto x = random_values(static_cast<size_t>(outer * axis * inner), 1);
-        for (const std::vector<std::int64_t>& indices :
-             {std::vector<std::int64_t>{0, 4, -1, -5, 2, 2, 3}, {0, 1, 5, 2, -6, 0, 0}, {1ll << 62, 0, 0, 0, 0, 0, 0}}) {
+        for (const std::vector<std::int64_t>& indices : {std::vector<std::int64_t>{0, 4, -1, -5, 2, 2, 3},
+                                                         {0, 1, 5, 2, -6, 0, 0},
+                                                         {1ll << 62, 0, 0, 0, 0, 0, 0}}) {
             std::int64_t wrong = -1;
             for (long j = count - 1; j >= 0; j--) {
                 wrong = indices[j] < -axis || indices[j] >= axis ? j : wrong;
             }
-            run_levels("gather", {outer, axis, inner, count}, {x.data(), indices.data()},
-                       {static_cast<size_t>(outer * count * inner) * 4, 8},
-                       [&](const KernelLevel&, const std::vector<Buffer>& out) {
-                           ASSERT_EQ(*out[1].as<std::int64_t>(), wrong);
-                           for (long i = 0; i < outer * count * inner; i++) {
-                               const std::int64_t index = indices[i / inner % count];
-                               const std::int64_t at = index < 0 ? index + axis : index;
-                               const bool right = at >= 0 && at < axis;
-                               ASSERT_EQ(out[0].as<float>()[i],
-                                         right ? x[(i / inner / count * axis + at) * inner + i % inner] : 0.0f);
-                           }
-                       },
-                       2);
+            run_levels(
+                "gather", {outer, axis, inner, count}, {x.data(), indices.data()},
+                {static_cast<size_t>(outer * count * inner) * 4, 8},
+                [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                    ASSERT_EQ(*out[1].as<std::int64_t>(), wrong);
+                    for (long i = 0; i < outer * count * inner; i++) {
+                        const std::int64_t index = indices[i / inner % count];
+                        const std::int64_t at = index < 0 ? index + axis : index;
+                        const bool right = at >= 0 && at < axis;
+                        ASSERT_EQ(out[0].as<float>()[i],
+                                  right ? x[(i / inner / count * axis + at) * inner + i % inner] : 0.0f);
+                    }
+                },
+                2);
         }
     }
 }
