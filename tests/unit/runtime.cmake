@@ -34,3 +34,19 @@ target_compile_definitions(runtime_process_test PRIVATE
     CUVIL_RT="$<TARGET_FILE:cuvil_rt>"
 )
 add_dependencies(runtime_process_test runtime_driver cuvil_rt)
+
+# The examples are run, too.
+if(TARGET example_c)
+    target_compile_definitions(runtime_process_test PRIVATE
+        CUVIL_EXAMPLE_C="$<TARGET_FILE:example_c>"
+        CUVIL_EXAMPLE_CPP="$<TARGET_FILE:example_cpp>"
+        CUVIL_MINIMAL_HOST="$<TARGET_FILE:minimal_host>"
+    )
+    add_dependencies(runtime_process_test example_c example_cpp minimal_host)
+endif()
+if(TARGET minimal_host_for_musl)
+    target_compile_definitions(runtime_process_test PRIVATE
+        CUVIL_MINIMAL_HOST_MUSL="$<TARGET_FILE_DIR:minimal_host>/minimal_host_musl"
+    )
+    add_dependencies(runtime_process_test minimal_host_for_musl)
+endif()

@@ -75,5 +75,44 @@ TEST(Process, TheLibraryNeedsTheCLibraryAlone) {
     EXPECT_EQ(count, 12);
 }
 
+// `scale` with weights 10, 20, 30, 40 on x = 1 2 3 4.
+class Examples : public testing::Test {
+protected:
+    std::string write_module() { return folder_.write("scale.cuvil", module_bytes("scale", {10, 20, 30, 40})); }
+    std::string write_input() {
+        const float x[] = {1, 2, 3, 4};
+        return folder_.write("x.raw", {reinterpret_cast<const char*>(x), sizeof x});
+    }
+    TemporaryFolder folder_;
+};
+
+TEST_F(Examples, C) {
+    const std::string program = std::string(CUVIL_EXAMPLE_C) + " " + write_module();
+    const Finished run = shell(program + " 1x4=" + write_input());
+    EXPECT_EQ(run.status, 0);
+    EXPECT_NE(run.output.find("input x\noutput y\noutput level\ny: 1x4 = 12 24 36 48\n"), std::string::npos)
+        << run.output;
+    EXPECT_NE(shell(program + " 1x5").output.find("input 'x' has shape [1,5], expected [N,4]"), std::string::npos);
+}
+
+TEST_F(Examples, Cpp) {
+    const Finished run = shell(std::string(CUVIL_EXAMPLE_CPP) + " " + write_module() + " 2x4");
+    EXPECT_EQ(run.output.substr(0, run.output.find('\n')), "y: 2x4 = 10 20 30 40 10 20 30 40");
+}
+
+TEST_F(Examples, MinimalHosts) {
+    std::vector<std::string> hosts = {CUVIL_MINIMAL_HOST};
+#ifdef CUVIL_MINIMAL_HOST_MUSL
+    hosts.push_back(CUVIL_MINIMAL_HOST_MUSL);
+#endif
+    const std::string path = write_module(), input = write_input();
+    for (const std::string& host : hosts) {
+        const Finished run =
+            shell("ASAN_OPTIONS=detect_leaks=0 " + host + " " + path + " v2 1x4=" + input + " : 1x4 1");
+        EXPECT_EQ(run.status, 0) << host;
+        EXPECT_EQ(run.output.substr(0, run.output.find('\n')), "12 24 36 48 ") << host << ": " << run.output;
+    }
+}
+
 } // namespace
 } // namespace cuvil::test
