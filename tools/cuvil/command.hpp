@@ -1,0 +1,42 @@
+// The verbs of the program, one source file each.
+#pragma once
+
+#include "console.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cuvil::cli {
+
+// What a verb does once the command line is parsed; returns the exit status.
+using Action = std::function<int(Console&)>;
+
+// Each declares its options on `verb`, with examples for --help.
+Action add_compile(CLI::App& verb);
+Action add_run(CLI::App& verb);
+Action add_inspect(CLI::App& verb);
+Action add_targets(CLI::App& verb);
+Action add_ops(CLI::App& verb);
+
+// An option that stands for one argument each time it is given.
+template <class List> CLI::Option* add_repeatable(CLI::App& verb, const char* name, List& list, const char* help) {
+    return verb.add_option(name, list, help)->allow_extra_args(false);
+}
+
+// The value that an option's word stands for. Throws UsageError, which lists the words.
+template <class T>
+T choice(std::string_view option, const std::string& word, const std::vector<std::pair<std::string, T>>& values) {
+    std::string words;
+    for (const auto& [name, value] : values) {
+        if (name == word) return value;
+        words += (words.empty() ? "" : ", ") + name;
+    }
+    throw UsageError(std::string(option) + " '" + word + "': it is one of " + words);
+}
+
+} // namespace cuvil::cli

@@ -1,0 +1,121 @@
+// cuvil compile: a model in, a module out; or the text of a stage before it.
+#include "cuvil/compile.hpp"
+
+#include "command.hpp"
+#include "compile_options.hpp"
+#include "support/file.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+
+namespace cuvil::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+    std::string model;
+    std::string output;
+    std::string emit = "module";
+    CompileArguments compile;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// The file is replaced by a new one, so a device or a pipe under that name would be gone.
+void expect_file(const fs::path& path) {
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status))
+        throw InputError(fmt::format("cannot write {}: not a regular file", path.string()));
+}
+
+void say_done(Console& console, const fs::path& path, uint64_t size, double seconds) {
+    console.end_progress();
+    if (!console.is_quiet()) console.out(fmt::format("{}: {}, {:.1f} s\n", path.string(), size_text(size), seconds));
+}
+
+// The file that one text goes to. A single text takes the name that was asked for as it is.
+fs::path text_path(const Options& o, const EmittedText& text, size_t count) {
+    if (o.output.empty()) return fs::path(o.model).stem().string() + "." + text.suffix;
+    if (o.output.ends_with('/') || fs::is_directory(o.output))
+        return fs::path(o.output) / (fs::path(o.model).stem().string() + "." + text.suffix);
+    if (count == 1) return o.output;
+    return fs::path(o.output).replace_extension("." + text.suffix);
+}
+
+int write_texts(const Options& o, const CompileOptions& options, Emit what, Console& console) {
+    const auto start = std::chrono::steady_clock::now();
+    Diagnostics diag;
+    const std::vector<EmittedText> texts = emit({.path = o.model}, what, options, diag);
+    console.end_progress();
+    console.show(diag);
+    for (const EmittedText& text : texts) {
+        if (o.output == "-") {
+            console.out(text.text);
+            continue;
+        }
+        const fs::path path = text_path(o, text, texts.size());
+        expect_file(path);
+        try {
+            write_atomically(path, [&](int fd) { write_all(fd, text.text); });
+        } catch (const std::system_error& error) {
+            throw InputError(fmt::format("cannot write {}: {}", path.string(), error.code().message()));
+        }
+        say_done(console, path, text.text.size(), seconds_since(start));
+    }
+    return Done;
+}
+
+int write_module(const Options& o, const CompileOptions& options, Console& console) {
+    if (o.output == "-") throw UsageError("-o -: a module is no text; name a file");
+    const auto start = std::chrono::steady_clock::now();
+    fs::path path = o.output.empty() ? fs::path(fs::path(o.model).stem().string() + ".cuvil") : fs::path(o.output);
+    if (fs::is_directory(path)) path /= fs::path(o.model).stem().string() + ".cuvil";
+    std::error_code ignored;
+    if (fs::equivalent(path, o.model, ignored))
+        throw UsageError(fmt::format("the module would overwrite its model, {}", o.model));
+    expect_file(path);
+    Diagnostics diag;
+    const Artifact artifact = compile({.path = o.model}, options, diag);
+    if (options.cancel->load()) throw Cancelled();
+    write(artifact, path, diag);
+    console.end_progress();
+    console.show(diag);
+    say_done(console, path, fs::file_size(path), seconds_since(start));
+    return Done;
+}
+
+} // namespace
+
+Action add_compile(CLI::App& verb) {
+    auto o = std::make_shared<Options>();
+    verb.add_option("model", o->model, "The model: .onnx, or .cuir (IR text)")->required()->option_text("MODEL");
+    verb.add_option("-o,--output", o->output,
+                    "The file to write (default: the model's name, here); - for texts on stdout")
+        ->option_text("FILE");
+    verb.add_option("--emit", o->emit, "What to write: module (default), ir, cxx, llvm, asm")->option_text("WHAT");
+    o->compile.add_to(verb);
+    verb.footer(R"(
+Examples:
+  cuvil compile resnet18.onnx -o resnet18.cuvil
+  cuvil compile model.onnx --input-shape x:1x3x224x224 --isa v3,v4
+  cuvil compile model.onnx --emit=cxx -o - | less
+  cuvil compile model.onnx --print-after CanonicalizePass
+
+The last line on stdout says file, size and seconds. A module is written whole or not at all.)");
+    return [o](Console& console) {
+        const CompileOptions options = o->compile.options(console);
+        const Emit what = choice<Emit>(
+            "--emit", o->emit,
+            {{"module", Emit::Module}, {"ir", Emit::Ir}, {"cxx", Emit::Cxx}, {"llvm", Emit::Llvm}, {"asm", Emit::Asm}});
+        if (what == Emit::Module && options.stop_after.empty()) return write_module(*o, options, console);
+        return write_texts(*o, options, options.stop_after.empty() ? what : Emit::Ir, console);
+    };
+}
+
+} // namespace cuvil::cli

@@ -1,0 +1,107 @@
+#include "compile_options.hpp"
+
+#include "interrupt.hpp"
+#include "nearest.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace cuvil::cli {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void expect_pass(const std::string& name, const char* option, bool takes_all) {
+    std::vector<std::string> names = pass_names();
+    if (takes_all) names.emplace_back("all");
+    if (!contains(names, name))
+        throw UsageError(fmt::format("{}: no pass '{}'; the passes are {}", option, name, fmt::join(names, ", ")));
+}
+
+} // namespace
+
+void CompileArguments::add_to(CLI::App& verb) {
+    verb.add_option("--target", target_, "cpu-x86-64 (default), or native: this CPU only; see cuvil targets")
+        ->option_text("TARGET");
+    verb.add_option("--isa", levels_, "Only these levels of the target, as v3,v4 (default: all)")
+        ->option_text("LEVELS")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    verb.add_option("-O,--opt-level", opt_level_, "O0 to O3: effort of the compiler, never other results (default: O2)")
+        ->option_text("LEVEL");
+    verb.add_option("-j,--jobs", jobs_,
+                    "Threads that compile (default: all cores); the file is the same for any number")
+        ->option_text("N");
+    add_repeatable(verb, "--input-shape", input_shapes_, "Fix the sizes of an input, as x:1x3x224x224; repeatable")
+        ->option_text("NAME:SIZES");
+    add_repeatable(verb, "--print-after", print_after_, "Print the IR after this pass, or after all; repeatable")
+        ->option_text("PASS");
+    add_repeatable(verb, "--disable-pass", disabled_passes_, "Leave this pass out; repeatable")->option_text("PASS");
+    verb.add_option("--stop-after", stop_after_, "Stop after this pass and write the IR")->option_text("PASS");
+}
+
+CompileOptions CompileArguments::options(Console& console) const {
+    CompileOptions options;
+    options.target = target_ == "host" ? "native" : target_;
+    const auto target =
+        std::find_if(targets().begin(), targets().end(), [&](const Target& t) { return t.name == options.target; });
+    if (target == targets().end()) {
+        std::vector<std::string> names;
+        for (const Target& t : targets()) names.push_back(t.name);
+        throw UsageError(fmt::format("no target '{}'{}; see cuvil targets", target_, did_you_mean(target_, names)));
+    }
+    for (const std::string& level : levels_)
+        if (!contains(target->levels, level))
+            throw UsageError(fmt::format("--isa: {} has no level '{}'; its levels are {}", target->name, level,
+                                         fmt::join(target->levels, ", ")));
+    options.levels = levels_;
+
+    options.opt_level = opt_level_.size() == 1 ? "O" + opt_level_ : opt_level_;
+    if (!contains({"O0", "O1", "O2", "O3"}, options.opt_level))
+        throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
+    options.jobs = jobs_;
+
+    for (const std::string& text : input_shapes_) options.input_shapes.insert(parse_input_shape(text));
+    for (const std::string& name : print_after_) expect_pass(name, "--print-after", true);
+    for (const std::string& name : disabled_passes_) expect_pass(name, "--disable-pass", false);
+    if (!stop_after_.empty()) expect_pass(stop_after_, "--stop-after", false);
+    options.print_after = print_after_;
+    options.disabled_passes = disabled_passes_;
+    options.stop_after = stop_after_;
+
+    options.dump = [&console](std::string_view pass, std::string_view ir) {
+        console.err(fmt::format("# IR after {}\n{}\n", pass, ir));
+    };
+    options.progress = [&console](const Progress& progress) { console.progress(progress); };
+    options.cancel = &interrupted();
+    return options;
+}
+
+std::vector<int64_t> parse_sizes(const std::string& text) {
+    std::vector<int64_t> sizes;
+    const char *at = text.data(), *end = at + text.size();
+    while (at != end) {
+        int64_t size = 0;
+        const auto [next, error] = std::from_chars(at, end, size);
+        const bool more = next != end && (*next == 'x' || *next == ',') && next + 1 != end;
+        if (error != std::errc() || size < 0 || (next != end && !more))
+            throw UsageError(fmt::format("'{}' is no shape; write sizes as 1x3x224x224", text));
+        sizes.push_back(size);
+        at = more ? next + 1 : next;
+    }
+    return sizes;
+}
+
+std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text) {
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0)
+        throw UsageError(fmt::format("--input-shape: '{}' is not of the form NAME:1x3x224x224", text));
+    return {text.substr(0, colon), parse_sizes(text.substr(colon + 1))};
+}
+
+} // namespace cuvil::cli

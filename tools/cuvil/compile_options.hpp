@@ -1,0 +1,36 @@
+// The options of a compilation, for the verbs that compile.
+#pragma once
+
+#include "command.hpp"
+#include "cuvil/compile.hpp"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cuvil::cli {
+
+class CompileArguments {
+public:
+    void add_to(CLI::App& verb);
+    // Throws UsageError for what no model could make right. Dumps, progress and Ctrl-C are connected to the console.
+    CompileOptions options(Console& console) const;
+
+private:
+    std::string target_ = "cpu-x86-64";
+    std::vector<std::string> levels_;
+    std::string opt_level_ = "O2";
+    unsigned jobs_ = 0;
+    std::vector<std::string> input_shapes_;
+    std::vector<std::string> print_after_;
+    std::vector<std::string> disabled_passes_;
+    std::string stop_after_;
+};
+
+// "x:1x3x224x224" -> {"x", {1, 3, 224, 224}}; the last colon parts them, nothing behind it means rank 0. Throws
+// UsageError.
+std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text);
+// "1x3x224x224"; throws UsageError.
+std::vector<int64_t> parse_sizes(const std::string& text);
+
+} // namespace cuvil::cli

@@ -1,0 +1,98 @@
+#include "console.hpp"
+#include "describe.hpp"
+#include "feeds.hpp"
+
+#include "artifact/reader.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <fstream>
+
+namespace cuvil::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string word_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
+
+std::string step_text(const Json& step) {
+    if (!step.is_object()) return word_of(step);
+    std::string text;
+    for (const auto& [key, value] : step.items())
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", key, word_of(value));
+    return text;
+}
+
+std::string as_text(const Json& json) {
+    const Json& manifest = json.at("manifest");
+    std::string text = fmt::format("{}: a module, {}\n", json.at("file").get<std::string>(),
+                                   size_text(json.at("size").get<uint64_t>()));
+    const auto line = [&](std::string_view key, const std::string& value) {
+        if (!value.empty()) text += fmt::format("  {:<10} {}\n", key, value);
+    };
+    const auto word = [&](const char* key) { return manifest.contains(key) ? word_of(manifest.at(key)) : ""; };
+    line("name", word("name"));
+    line("made by", fmt::format("cuvil {}", word("cuvil")));
+    line("from", word("producer"));
+    std::vector<std::string> levels;
+    for (const Json& level : manifest.value("levels", Json::array())) levels.push_back(word_of(level));
+    line("target", fmt::format("{}, levels {}", word("target"), fmt::join(levels, ", ")));
+    line("code", size_text(json.at("code_bytes").get<uint64_t>()));
+    line("weights", size_text(json.at("weights_bytes").get<uint64_t>()));
+    line("workspace", word("workspace"));
+    for (const char* key : {"inputs", "outputs"}) {
+        text += fmt::format("{}\n", key);
+        for (const Port& port : ports(manifest.at(key)))
+            text += fmt::format("  {}{}\n", port.text(), port.optional ? " (may be left out)" : "");
+    }
+    const Json steps = manifest.value("steps", Json::array());
+    if (!steps.empty()) text += fmt::format("steps: {}\n", steps.size());
+    for (size_t i = 0; i < steps.size(); i++) text += fmt::format("  {:>3}  {}\n", i, step_text(steps[i]));
+    for (const Json& file : json.at("files"))
+        text += fmt::format("file {}: {}\n", file.at("name").get<std::string>(),
+                            size_text(file.at("bytes").get<uint64_t>()));
+    if (json.contains("weights_ok"))
+        text += json.at("weights_ok").get<bool>() ? "The weights are those that were written.\n"
+                                                  : "The weights are damaged.\n";
+    return text;
+}
+
+} // namespace
+
+bool holds_module(const std::filesystem::path& path) {
+    char magic[4] = {};
+    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+    return std::string_view(magic, sizeof magic) == "\x7f"
+                                                    "ELF" ||
+           path.extension() == ".cuvil";
+}
+
+Description describe_module(const std::filesystem::path& path, bool check) {
+    Description d;
+    const std::unique_ptr<ArtifactFile> file = read_artifact(path, d.diagnostics);
+    d.diagnostics.stop_if_errors();
+    const ArtifactView& view = file->view();
+    Json manifest = Json::parse(view.manifest(), nullptr, false);
+    if (manifest.is_discarded() || !manifest.is_object())
+        throw InputError(fmt::format("'{}' has a manifest that is no JSON", path.string()));
+    Json files = Json::array();
+    for (const AttachedView& attached : view.files())
+        files.push_back({{"name", attached.name}, {"bytes", attached.bytes.size()}});
+    d.json = {{"file", path.string()},
+              {"kind", "module"},
+              {"size", file->size()},
+              {"code_bytes", view.code_bytes()},
+              {"weights_bytes", view.weights().size()},
+              {"files", std::move(files)}};
+    if (check) d.json["weights_ok"] = check_weights(*file, d.diagnostics);
+    d.json["manifest"] = std::move(manifest);
+    try {
+        d.text = as_text(d.json);
+    } catch (const Json::exception& error) {
+        throw InputError(fmt::format("'{}' has a manifest that cannot be read: {}", path.string(), error.what()));
+    }
+    return d;
+}
+
+} // namespace cuvil::cli

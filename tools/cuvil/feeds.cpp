@@ -1,0 +1,344 @@
+#include "feeds.hpp"
+
+#include "compile_options.hpp"
+#include "console.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <system_error>
+
+namespace cuvil::cli {
+namespace {
+
+using Json = nlohmann::json;
+
+struct NamedDtype {
+    const char* name;
+    cuvil_dtype dtype;
+};
+constexpr NamedDtype dtypes[] = {
+    {"f64", {2, 64, 1}}, {"f32", {2, 32, 1}}, {"f16", {2, 16, 1}}, {"bf16", {4, 16, 1}}, {"i64", {0, 64, 1}},
+    {"i32", {0, 32, 1}}, {"i16", {0, 16, 1}}, {"i8", {0, 8, 1}},   {"u64", {1, 64, 1}},  {"u32", {1, 32, 1}},
+    {"u16", {1, 16, 1}}, {"u8", {1, 8, 1}},   {"bool", {6, 8, 1}},
+};
+
+cuvil_dtype dtype_of(const Port& port) {
+    for (const NamedDtype& known : dtypes)
+        if (port.dtype == known.name) return known.dtype;
+    throw UsageError(fmt::format("{}: give values of this type as @FILE.npy", port.text()));
+}
+
+[[noreturn]] void bad_value(const Port& port, std::string_view value) {
+    throw UsageError(fmt::format("{}: '{}' is no {}", port.text(), value, port.dtype));
+}
+
+// The bits of a float as f16 or bf16, rounded to even.
+uint16_t narrow(double value, bool is_bf16) {
+    const float f = static_cast<float>(value);
+    if (!is_bf16) {
+        const _Float16 half = static_cast<_Float16>(f);
+        uint16_t bits;
+        std::memcpy(&bits, &half, sizeof bits);
+        return bits;
+    }
+    uint32_t bits;
+    std::memcpy(&bits, &f, sizeof bits);
+    if (std::isnan(f)) return 0x7fc0;
+    return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+template <class T> void append(std::string& bytes, T value) {
+    bytes.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+// Appends one number in the input's dtype.
+class Elements {
+public:
+    explicit Elements(const Port& port) : port_(port), dtype_(dtype_of(port)) {}
+    cuvil_dtype dtype() const { return dtype_; }
+    std::string take() { return std::move(bytes_); }
+
+    void add(double value) {
+        switch (dtype_.code) {
+        case 2:
+            if (dtype_.bits == 64) return append(bytes_, value);
+            if (dtype_.bits == 32) return append(bytes_, static_cast<float>(value));
+            return append(bytes_, narrow(value, false));
+        case 4: return append(bytes_, narrow(value, true));
+        case 6: return append(bytes_, static_cast<uint8_t>(value != 0));
+        default: add_integer(static_cast<uint64_t>(static_cast<int64_t>(value)), false);
+        }
+    }
+
+    void add_word(std::string_view word) {
+        const std::string_view digits = word.starts_with('+') ? word.substr(1) : word;
+        const char *begin = digits.data(), *end = begin + digits.size();
+        if (dtype_.code == 6 && (word == "true" || word == "false")) return add(word == "true");
+        if (dtype_.code <= 1) {
+            int64_t negative = 0;
+            uint64_t positive = 0;
+            const bool is_negative = digits.starts_with('-');
+            const auto [next, error] =
+                is_negative ? std::from_chars(begin, end, negative) : std::from_chars(begin, end, positive);
+            if (error != std::errc() || next != end) bad_value(port_, word);
+            return add_integer(is_negative ? static_cast<uint64_t>(negative) : positive, is_negative);
+        }
+        double value = 0;
+        const auto [next, error] = std::from_chars(begin, end, value);
+        if (error != std::errc() || next != end) bad_value(port_, word);
+        add(value);
+    }
+
+private:
+    // The value must fit: nothing wraps silently at the door.
+    void add_integer(uint64_t value, bool is_negative) {
+        const bool is_signed = dtype_.code == 0;
+        const int bits = dtype_.bits;
+        const uint64_t most = is_signed ? (uint64_t{1} << (bits - 1)) - 1 : ~uint64_t{0} >> (64 - bits);
+        const bool fits =
+            is_negative ? is_signed && static_cast<int64_t>(value) >= -static_cast<int64_t>(most) - 1 : value <= most;
+        if (!fits) bad_value(port_, is_negative ? std::to_string(static_cast<int64_t>(value)) : std::to_string(value));
+        bytes_.append(reinterpret_cast<const char*>(&value), static_cast<size_t>(bits) / 8);
+    }
+
+    const Port& port_;
+    cuvil_dtype dtype_;
+    std::string bytes_;
+};
+
+int64_t count_of(const std::vector<int64_t>& shape) {
+    int64_t count = 1;
+    for (const int64_t size : shape)
+        if (__builtin_mul_overflow(count, size, &count) || count > int64_t{1} << 40)
+            throw UsageError("a shape of that many elements does not fit into memory");
+    return count;
+}
+
+std::optional<int64_t> fixed(const std::string& size) {
+    int64_t value = 0;
+    const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), value);
+    if (error != std::errc() || end != size.data() + size.size()) return std::nullopt;
+    return value;
+}
+
+std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape) {
+    std::vector<int64_t> strides(shape.size(), 1);
+    for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
+    return strides;
+}
+
+Array array_of(cuvil_dtype dtype, std::vector<int64_t> shape, std::string bytes) {
+    Array array;
+    array.dtype = dtype;
+    array.strides = row_major_strides(shape);
+    array.shape = std::move(shape);
+    array.bytes = std::move(bytes);
+    return array;
+}
+
+// The shape for "zeros", "random:1x3": what is written, else what is declared.
+std::vector<int64_t> filled_shape(std::string_view sizes, bool is_given, const Port& port) {
+    if (is_given) return parse_sizes(std::string(sizes));
+    std::vector<int64_t> shape;
+    for (const std::string& size : port.shape) {
+        const std::optional<int64_t> value = fixed(size);
+        if (!value)
+            throw UsageError(fmt::format("{}: the size {} is open; give a shape, as in random:1x3", port.text(), size));
+        shape.push_back(*value);
+    }
+    return shape;
+}
+
+// Uniform bits: a Weyl sequence through the finaliser of MurmurHash3, which is called splitmix64.
+class Random {
+public:
+    uint64_t next() {
+        state_ += 0x9e3779b97f4a7c15;
+        uint64_t z = state_;
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+        z = (z ^ z >> 27) * 0x94d049bb133111eb;
+        return z ^ z >> 31;
+    }
+    double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
+
+private:
+    uint64_t state_ = 0;
+};
+
+Array filled(std::string_view how, std::vector<int64_t> shape, const Port& port) {
+    Elements elements(port);
+    Random random;
+    const int64_t count = count_of(shape);
+    for (int64_t i = 0; i < count; i++) {
+        if (how == "zeros")
+            elements.add(0);
+        else if (how == "ones")
+            elements.add(1);
+        else if (elements.dtype().code == 2 || elements.dtype().code == 4)
+            elements.add(2 * random.unit() - 1);
+        else
+            elements.add(static_cast<double>(random.next() % (elements.dtype().code == 6 ? 2 : 10)));
+    }
+    return array_of(elements.dtype(), std::move(shape), elements.take());
+}
+
+// "1,2,3" has no shape of its own: the declared one, with at most one open size, says how it is meant.
+std::vector<int64_t> shape_of_list(int64_t count, const Port& port) {
+    if (port.any_rank) return {count};
+    int64_t known = 1;
+    std::optional<size_t> open;
+    std::vector<int64_t> shape(port.shape.size());
+    for (size_t i = 0; i < port.shape.size(); i++) {
+        if (const std::optional<int64_t> size = fixed(port.shape[i])) {
+            shape[i] = *size;
+            known *= *size;
+        } else if (open) {
+            throw UsageError(fmt::format("{}: nest the values, as in [[1,2],[3,4]]", port.text()));
+        } else {
+            open = i;
+        }
+    }
+    if (open && known > 0 && count % known == 0) {
+        shape[*open] = count / known;
+        known = count;
+    }
+    if (known != count) throw UsageError(fmt::format("{}: {} values do not fit this shape", port.text(), count));
+    return shape;
+}
+
+Array listed(std::string_view text, const Port& port) {
+    std::vector<std::string> words;
+    while (true) {
+        const size_t comma = text.find(',');
+        std::string_view word = text.substr(0, comma);
+        while (word.starts_with(' ')) word.remove_prefix(1);
+        while (word.ends_with(' ')) word.remove_suffix(1);
+        words.emplace_back(word);
+        if (comma == std::string_view::npos) break;
+        text.remove_prefix(comma + 1);
+    }
+    std::vector<int64_t> shape = shape_of_list(static_cast<int64_t>(words.size()), port);
+    if (port.kind == "strings") {
+        Array array;
+        array.shape = std::move(shape);
+        array.strings = std::move(words);
+        return array;
+    }
+    Elements elements(port);
+    for (const std::string& word : words) elements.add_word(word);
+    return array_of(elements.dtype(), std::move(shape), elements.take());
+}
+
+void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<Json>& leaves, const Port& port) {
+    if (depth > 64) throw UsageError(fmt::format("{}: the values are nested too deeply", port.text()));
+    if (!json.is_array()) {
+        if (depth < shape.size()) throw UsageError(fmt::format("{}: the lists have different lengths", port.text()));
+        leaves.push_back(json);
+        return;
+    }
+    const int64_t size = static_cast<int64_t>(json.size());
+    if (depth == shape.size() && leaves.empty()) shape.push_back(size);
+    if (depth >= shape.size() || shape[depth] != size)
+        throw UsageError(fmt::format("{}: the lists have different lengths", port.text()));
+    for (const Json& item : json) flatten(item, depth + 1, shape, leaves, port);
+}
+
+Array nested(const std::string& text, const Port& port) {
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw UsageError(fmt::format("{}: '{}' is no list", port.text(), text));
+    std::vector<int64_t> shape;
+    std::vector<Json> leaves;
+    flatten(json, 0, shape, leaves, port);
+    if (port.kind == "strings") {
+        Array array;
+        array.shape = std::move(shape);
+        for (const Json& leaf : leaves) {
+            if (!leaf.is_string()) throw UsageError(fmt::format("{}: {} is no string", port.text(), leaf.dump()));
+            array.strings.push_back(leaf.get<std::string>());
+        }
+        return array;
+    }
+    Elements elements(port);
+    for (const Json& leaf : leaves) elements.add_word(leaf.is_string() ? leaf.get<std::string>() : leaf.dump());
+    return array_of(elements.dtype(), std::move(shape), elements.take());
+}
+
+Array from_file(const std::string& path, const Port& port) {
+    Array array;
+    try {
+        array = read_npy(path);
+    } catch (const NpyError& error) {
+        throw InputError(error.what());
+    } catch (const std::system_error& error) {
+        throw InputError(fmt::format("cannot read {}: {}", path, error.code().message()));
+    }
+    const bool is_bf16 = array.dtype.code == 4;
+    if (is_bf16 && port.dtype != "bf16") throw InputError(fmt::format("{} holds raw 2-byte elements", path));
+    return array;
+}
+
+} // namespace
+
+std::string Port::text() const {
+    return fmt::format("{}: {}{}", name, kind == "tensor" ? dtype : kind,
+                       any_rank ? "" : fmt::format("[{}]", fmt::join(shape, ",")));
+}
+
+std::vector<Port> ports(const Json& list) {
+    std::vector<Port> out;
+    for (const Json& entry : list) {
+        Port port;
+        port.name = entry.at("name").get<std::string>();
+        port.kind = entry.at("kind").get<std::string>();
+        port.dtype = entry.value("dtype", "");
+        port.optional = entry.value("optional", false);
+        const auto shape = entry.find("shape");
+        port.any_rank = shape == entry.end() || shape->is_null();
+        if (!port.any_rank)
+            for (const Json& size : *shape)
+                port.shape.push_back(size.is_string() ? size.get<std::string>() : size.dump());
+        out.push_back(std::move(port));
+    }
+    return out;
+}
+
+Feed::Feed(Array array) : array_(std::move(array)) {
+    const int32_t ndim = static_cast<int32_t>(array_.shape.size());
+    if (!array_.holds_strings()) {
+        value_.tag = CUVIL_TENSOR;
+        value_.as.tensor = {array_.bytes.data(),   1, 0, ndim, array_.dtype, array_.shape.data(),
+                            array_.strides.data(), 0};
+        return;
+    }
+    offsets_.push_back(0);
+    for (const std::string& text : array_.strings) {
+        text_ += text;
+        offsets_.push_back(static_cast<int64_t>(text_.size()));
+    }
+    value_.tag = CUVIL_STRINGS;
+    value_.as.strings = {offsets_.data(), text_.data(), ndim, array_.shape.data()};
+}
+
+Array parse_feed(const std::string& text, const Port& port) {
+    if (port.kind == "list")
+        throw UsageError(fmt::format("{}: lists cannot be given on the command line", port.text()));
+    if (text.starts_with('@')) return from_file(text.substr(1), port);
+    if (text.starts_with('[')) return nested(text, port);
+    const size_t colon = text.find(':');
+    const std::string how = text.substr(0, colon);
+    const bool is_fill = how == "random" || how == "zeros" || how == "ones";
+    if (is_fill && port.kind == "tensor") {
+        const bool is_given = colon != std::string::npos;
+        if (!is_given && port.any_rank)
+            throw UsageError(fmt::format("{}: give a shape, as in {}:1x3", port.text(), how));
+        return filled(how, filled_shape(is_given ? text.substr(colon + 1) : "", is_given, port), port);
+    }
+    return listed(text, port);
+}
+
+} // namespace cuvil::cli

@@ -1,0 +1,171 @@
+// cuvil: compiles models, runs modules and looks into both.
+#include "command.hpp"
+#include "cuvil/compile.hpp"
+#include "import/onnx/rows.hpp"
+#include "interrupt.hpp"
+#include "nearest.hpp"
+#include "runtime/cpu.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <new>
+#include <system_error>
+
+namespace cuvil::cli {
+namespace {
+
+struct Verb {
+    const char* name;
+    const char* summary;
+    Action (*add)(CLI::App&);
+};
+constexpr Verb verbs[] = {
+    {"compile", "Turn a model into one file of native code that needs nothing", add_compile},
+    {"run", "Run a compiled module, or a model, on arrays", add_run},
+    {"inspect", "Show what a model or a module holds", add_inspect},
+    {"targets", "List what can be compiled for", add_targets},
+    {"ops", "List the operators that models may use", add_ops},
+};
+
+constexpr const char* examples = R"(
+Examples:
+  cuvil compile resnet18.onnx -o resnet18.cuvil
+  cuvil run resnet18.cuvil --input input=@cat.npy
+  cuvil inspect resnet18.onnx
+
+cuvil VERB --help tells more. Exit status: 0 done, 1 refused, 2 wrong usage, 3 a bug in Cuvil.)";
+
+std::string version_text() {
+    const auto& levels = rt::cpu_levels();
+    return fmt::format("cuvil {}\nLLVM {}\nONNX operator sets {} to {}\nthis CPU runs {}\n", version(),
+                       CUVIL_LLVM_VERSION, onnx::oldest_opset, onnx::newest_opset,
+                       levels.empty() ? "no level that Cuvil has code for" : fmt::format("{}", levels.back()));
+}
+
+struct CommonOptions {
+    std::string color = "auto";
+    bool quiet = false, verbose = false;
+};
+
+void add_common(CLI::App& verb, CommonOptions& common) {
+    verb.add_option("--color", common.color, "When to colour messages: auto (default), always, never")
+        ->option_text("WHEN");
+    verb.add_flag("-q,--quiet", common.quiet, "Say nothing but errors");
+    verb.add_flag("-v,--verbose", common.verbose, "Say more about each step");
+}
+
+std::vector<std::string> option_names(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::Option* option : app.get_options())
+        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+    return names;
+}
+
+// The first of the user's words that no option took, with what it may have meant; nothing if there is none.
+std::string unknown_word(const CLI::App& app, const CLI::App& verb) {
+    std::vector<std::string> verb_names;
+    for (const Verb& v : verbs) verb_names.emplace_back(v.name);
+    const std::vector<std::string> words = app.remaining(true);
+    for (const std::string& word : words) {
+        const std::string name = word.substr(0, word.find('='));
+        if (word.starts_with('-') && word != "-")
+            return fmt::format("unknown option {}{}", name, did_you_mean(name, option_names(verb)));
+    }
+    if (words.empty()) return "";
+    if (&app != &verb) return fmt::format("unexpected argument '{}'", words[0]);
+    return fmt::format("unknown verb '{}'{}", words[0], did_you_mean(words[0], verb_names));
+}
+
+int usage_error(Console& console, const CLI::App& verb, std::string_view message) {
+    console.error(message);
+    const std::string name = verb.get_parent() ? "cuvil " + verb.get_name() : "cuvil";
+    console.err(fmt::format("Try {} --help.\n", name));
+    return Usage;
+}
+
+int our_bug(Console& console, std::string_view what) {
+    console.error(what);
+    console.err("This is a bug in Cuvil, not in your model. Please report it with the command line, what\n"
+                "`cuvil --version` prints, and the model or the smallest one that shows it.\n");
+    return OurBug;
+}
+
+int run_action(const Action& action, Console& console, const CLI::App& verb) {
+    try {
+        const int status = action(console);
+        console.end_progress();
+        return status;
+    } catch (const UsageError& error) {
+        return usage_error(console, verb, error.what());
+    } catch (const InputError& error) {
+        console.error(error.what());
+        return RefusedInput;
+    } catch (const Refused& refused) {
+        console.show(refused.diagnostics());
+        return RefusedInput;
+    } catch (const Cancelled&) {
+        console.err("Interrupted; nothing was written.\n");
+        return Interrupted;
+    } catch (const std::bad_alloc&) {
+        console.error("out of memory");
+        return RefusedInput;
+    } catch (const std::system_error& error) {
+        console.error(error.what());
+        return RefusedInput;
+    } catch (const std::exception& error) {
+        return our_bug(console, error.what());
+    }
+}
+
+int cli_main(int argc, char** argv) {
+    handle_signals();
+    Console console;
+    console.set_color(Console::Color::Auto);
+
+    CLI::App app("Cuvil compiles machine-learning models to self-contained native modules.", "cuvil");
+    app.footer(examples);
+    app.set_version_flag("-V,--version", [] { return version_text(); }, "Print versions and what this CPU runs");
+    app.require_subcommand(1);
+    CommonOptions common;
+    std::map<const CLI::App*, Action> actions;
+    for (const Verb& verb : verbs) {
+        CLI::App* sub = app.add_subcommand(verb.name, verb.summary);
+        actions[sub] = verb.add(*sub);
+        add_common(*sub, common);
+    }
+
+    const CLI::App* verb = &app;
+    const auto find_verb = [&] {
+        for (const CLI::App* sub : app.get_subcommands()) verb = sub;
+    };
+    try {
+        app.parse(argc, argv);
+        find_verb();
+    } catch (const CLI::Success& request) { // --help, --version
+        return app.exit(request);
+    } catch (const CLI::ParseError& error) {
+        find_verb();
+        const std::string unknown = unknown_word(app, *verb);
+        if (argc == 1) console.err(app.help());
+        return usage_error(console, *verb, unknown.empty() ? error.what() : unknown);
+    }
+    try {
+        console.set_color(choice<Console::Color>(
+            "--color", common.color,
+            {{"auto", Console::Color::Auto}, {"always", Console::Color::Always}, {"never", Console::Color::Never}}));
+    } catch (const UsageError& error) {
+        return usage_error(console, *verb, error.what());
+    }
+    console.set_quiet(common.quiet);
+    console.set_verbose(common.verbose);
+    return run_action(actions.at(verb), console, *verb);
+}
+
+} // namespace
+} // namespace cuvil::cli
+
+int main(int argc, char** argv) { return cuvil::cli::cli_main(argc, argv); }

@@ -1,0 +1,46 @@
+#include "nearest.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <numeric>
+
+namespace cuvil::cli {
+namespace {
+
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+// Insertions, deletions and replacements from a to b, in the row-by-row form; case does not count.
+size_t edits(std::string_view a, std::string_view b) {
+    std::vector<size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), size_t{0});
+    for (size_t i = 0; i < a.size(); i++) {
+        size_t diagonal = row[0];
+        row[0] = i + 1;
+        for (size_t j = 0; j < b.size(); j++) {
+            const size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+        }
+    }
+    return row.back();
+}
+
+} // namespace
+
+std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& names) {
+    std::optional<std::string> best;
+    size_t fewest = std::min(word.size(), word.size() / 3 + 2);
+    for (const std::string& name : names)
+        if (const size_t distance = edits(word, name); distance < fewest) {
+            fewest = distance;
+            best = name;
+        }
+    return best;
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
+    const std::optional<std::string> name = nearest(word, names);
+    return name ? " (did you mean " + *name + "?)" : "";
+}
+
+} // namespace cuvil::cli

@@ -1,0 +1,58 @@
+// cuvil ops: the operators that models may use.
+#include "command.hpp"
+#include "cuvil/compile.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <tuple>
+
+namespace cuvil::cli {
+namespace {
+
+std::string as_text(const std::vector<ImportedOp>& ops) {
+    size_t width = 0;
+    for (const ImportedOp& op : ops) width = std::max(width, op.name.size());
+    std::string text;
+    for (const ImportedOp& op : ops) {
+        const std::string until = op.until ? std::to_string(op.until) : "";
+        text += fmt::format("{:<{}}  opset {:>2}-{:<2}  {}\n", op.name, width, op.since, until, op.builds);
+    }
+    return text;
+}
+
+std::string as_json(const std::vector<ImportedOp>& ops) {
+    nlohmann::ordered_json list = nlohmann::ordered_json::array();
+    for (const ImportedOp& op : ops) {
+        nlohmann::ordered_json entry = {{"name", op.name}, {"since", op.since}};
+        entry["until"] = op.until ? nlohmann::ordered_json(op.until) : nlohmann::ordered_json();
+        entry["builds"] = op.builds;
+        list.push_back(std::move(entry));
+    }
+    return nlohmann::ordered_json{{"onnx", std::move(list)}}.dump(2) + "\n";
+}
+
+} // namespace
+
+Action add_ops(CLI::App& verb) {
+    auto json = std::make_shared<bool>(false);
+    verb.add_flag("--json", *json, "As JSON");
+    verb.footer(R"(
+Each line: the ONNX operator, the versions of the operator set in which its definition is covered (open: up to the
+newest), and the core ops that it becomes.
+
+Examples:
+  cuvil ops
+  cuvil ops --json)");
+    return [json](Console& console) {
+        std::vector<ImportedOp> ops = imported_ops("onnx");
+        std::sort(ops.begin(), ops.end(), [](const ImportedOp& a, const ImportedOp& b) {
+            return std::tie(a.name, a.since) < std::tie(b.name, b.since);
+        });
+        console.out(*json ? as_json(ops) : as_text(ops));
+        return Done;
+    };
+}
+
+} // namespace cuvil::cli
