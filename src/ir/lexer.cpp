@@ -50,7 +50,9 @@ private:
             return string() ? Token::Function : Token::Bad;
         }
         if (c == '-' && peek() == '>') return at_++, Token::Mark;
-        return std::string_view("()[]{}<>,:=*+-").find(c) != std::string_view::npos ? Token::Mark : Token::Bad;
+        if (std::string_view("()[]{}<>,:=*+-").find(c) != std::string_view::npos) return Token::Mark;
+        while ((static_cast<unsigned char>(peek()) & 0xc0) == 0x80) at_++; // the rest of a UTF-8 sequence
+        return Token::Bad;
     }
 
     bool name() {

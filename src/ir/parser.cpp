@@ -28,6 +28,10 @@ constexpr size_t longest_excerpt = 160;
 struct Skip {}; // the rest of a line, after an error was reported
 struct TooManyErrors {};
 
+std::string counted(size_t count, std::string_view thing) {
+    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 bool is_symbol(std::string_view name) { return name.find('.') == std::string_view::npos; }
 
 // The candidate with the fewest edits to `name`; none when all are far.
@@ -254,7 +258,7 @@ private:
         const Token& start = peek();
         Literals::Element e = element("a number");
         auto value = read_float_literal(e.text());
-        if (!value) fail(start, fmt::format("'{}' is no floating-point number", printable(e.text())));
+        if (!value) fail(start, fmt::format("{} is no floating-point number", shown(e)));
         return *value;
     }
 
@@ -282,6 +286,10 @@ private:
         return e;
     }
 
+    static std::string shown(const Literals::Element& e) {
+        return e.token.kind == Token::String ? e.text() : "'" + printable(e.text().substr(0, 40)) + "'";
+    }
+
     Literals literals() {
         Literals all;
         all.first = peek();
@@ -297,13 +305,13 @@ private:
         auto count = literal_count(type);
         if (!count) fail(literals.first, fmt::format("a constant cannot be {}", type.text()));
         if (static_cast<size_t>(*count) != literals.elements.size())
-            fail(literals.first,
-                 fmt::format("{} elements for {}, which has {}", literals.elements.size(), type.text(), *count));
+            fail(literals.first, fmt::format("{} for {}, which has {}", counted(literals.elements.size(), "element"),
+                                             type.text(), *count));
         DType dtype = type.kind() == Type::Kind::String ? DType::String : type.dtype();
         std::string bytes;
         for (const auto& e : literals.elements)
             if (!append_element(dtype, e.text(), bytes))
-                fail(e.token, fmt::format("'{}' is no value of {}", printable(e.text().substr(0, 40)), name(dtype)));
+                fail(e.token, fmt::format("{} is no value of {}", shown(e), name(dtype)));
         return bytes;
     }
 
@@ -484,7 +492,8 @@ private:
         const OpNode* end = function.body().terminator();
         if (errors_ != errors_before || !end) return;
         if (outputs && outputs->size() != end->operands().size())
-            fail(at, fmt::format("@{} returns {} values, declares {}", *name, end->operands().size(), outputs->size()));
+            fail(at, fmt::format("@{} declares {}, returns {}", *name, counted(outputs->size(), "output"),
+                                 end->operands().size()));
         for (size_t i = 0; i < end->operands().size(); i++) {
             std::string output = i == 0 ? "output" : fmt::format("output_{}", i);
             if (!outputs) {
@@ -583,7 +592,8 @@ private:
         if (region.terminator()) fail(op, "a node follows the region's end");
         bool variadic = !def->results.empty() && def->results.back() == "...";
         if (variadic ? results.size() + 1 < def->results.size() : results.size() != def->results.size())
-            fail(op, fmt::format("{} has {} results, {} are named", op.text, def->results.size(), results.size()));
+            fail(op, fmt::format("{} has {}, named are {}", op.text, counted(def->results.size(), "result"),
+                                 results.size()));
 
         Attributes attributes;
         std::map<std::string, Literals> data;
@@ -601,7 +611,7 @@ private:
             do types.push_back(type());
             while (accept(","));
             if (types.size() != results.size())
-                fail(op, fmt::format("{} types for {} results", types.size(), results.size()));
+                fail(op, fmt::format("{} for {}", counted(types.size(), "type"), counted(results.size(), "result")));
         }
         bool typed = !types.empty() || results.empty();
         if (op.is("weight")) named_weight(op, std::get<std::string>(attributes["name"]), types);
@@ -612,6 +622,7 @@ private:
         types.resize(results.size());
         rewriter_->insert_at_end(region);
         rewriter_->set_location(location());
+        if (def->regions.empty()) end_of_statement();
         size_t errors_before = errors_;
         OpNode& node = rewriter_->create_typed(op.text, std::move(operands), std::move(attributes), types);
         for (size_t i = 0; i < def->regions.size(); i++) {
@@ -621,12 +632,17 @@ private:
             expect("{");
             nodes(node.region(i));
             forget_behind(in_sight);
+            if (i + 1 == def->regions.size()) end_of_statement();
         }
         if (errors_ == errors_before) infer_types(node, op, typed ? &types : nullptr);
         for (size_t i = 0; i < results.size(); i++) {
             node.result(i).set_name(value_name(results[i]));
             define(results[i], node.result(i));
         }
+    }
+
+    void end_of_statement() {
+        if (!peek().starts_line && !peek().is("}") && peek().kind != Token::End) expected("the end of the line");
     }
 
     [[noreturn]] void unknown_op(const Token& op) {
@@ -639,7 +655,7 @@ private:
 
     std::vector<Value*> operands() {
         std::vector<Value*> all;
-        if (peek().kind != Token::Value && !peek().is("_")) return all;
+        if (peek().starts_line || (peek().kind != Token::Value && !peek().is("_"))) return all;
         bool known = true;
         do {
             if (accept("_")) {

@@ -143,7 +143,7 @@ private:
     void uses() {
         for (const Value* v : in_order_)
             if (v->uses().size() != used_[v])
-                fail(fmt::format("%{} lists {} uses but has {}", v->name(), v->uses().size(), used_[v]));
+                fail(fmt::format("%{} knows {} of its uses, expected {}", v->name(), v->uses().size(), used_[v]));
     }
 
     void symbols(const Type& type) {
@@ -163,7 +163,7 @@ private:
             std::string_view name = node.def().regions[r];
             if (!node.region(r).arguments().empty()) fail(node, fmt::format("region '{}' has arguments", name));
             if (end.operands().size() != node.results().size()) {
-                fail(node, fmt::format("region '{}' returns {} values for {} results", name, end.operands().size(),
+                fail(node, fmt::format("region '{}' returns {} values, expected {}", name, end.operands().size(),
                                        node.results().size()));
                 continue;
             }
@@ -180,10 +180,10 @@ private:
         size_t carried = node.operands().size() < 2 ? 0 : node.operands().size() - 2;
         if (body.arguments().size() != carried + 2)
             return fail(
-                node, fmt::format("region 'body' has {} arguments, expected {}", body.arguments().size(), carried + 2));
+                node, fmt::format("region 'body' takes {} values, expected {}", body.arguments().size(), carried + 2));
         if (end.operands().size() != node.results().size() + 1 || node.results().size() < carried)
-            return fail(node, fmt::format("region 'body' returns {} values for {} results and the condition",
-                                          end.operands().size(), node.results().size()));
+            return fail(node, fmt::format("region 'body' returns {} values, expected {}", end.operands().size(),
+                                          node.results().size() + 1));
         Type condition = Type::tensor(DType::Bool, {});
         returned(node, "body", end, 0, [&](const Type& t) { return agree(t, condition); });
         for (size_t i = 0; i < node.results().size(); i++) {
@@ -208,7 +208,8 @@ private:
     void returned(const OpNode& node, std::string_view region, const OpNode& end, size_t i, Fits fits) {
         const Value* v = end.operand(i);
         if (!v || !fits(v->type()))
-            fail(node, fmt::format("region '{}' returns {} as value {}", region, v ? v->type().text() : "nothing", i));
+            fail(node, fmt::format("region '{}' returns {} as value {}, which does not fit", region,
+                                   v ? v->type().text() : "nothing", i));
     }
 
     void weight(const OpNode& node) {
@@ -248,10 +249,10 @@ private:
     void ports() {
         const auto& arguments = function_.body().arguments();
         if (function_.inputs.size() != arguments.size())
-            fail(fmt::format("{} input names for {} inputs", function_.inputs.size(), arguments.size()));
+            fail(fmt::format("{} names of inputs, expected {}", function_.inputs.size(), arguments.size()));
         const OpNode* end = function_.body().terminator();
         if (end && function_.outputs.size() != end->operands().size())
-            fail(fmt::format("{} output names for {} outputs", function_.outputs.size(), end->operands().size()));
+            fail(fmt::format("{} names of outputs, expected {}", function_.outputs.size(), end->operands().size()));
         unique_names(function_.inputs, "input");
         unique_names(function_.outputs, "output");
         for (size_t i = 0; i < std::min(function_.inputs.size(), arguments.size()); i++) {
@@ -270,8 +271,10 @@ private:
     void unique_names(const std::vector<FuncIR::Port>& ports, std::string_view what) {
         std::set<std::string> names;
         for (const FuncIR::Port& port : ports)
-            if (port.name.empty() || !names.insert(port.name).second)
-                fail(fmt::format("{} is the name of two {}s, or none", quoted(port.name), what));
+            if (port.name.empty())
+                fail(fmt::format("an {} has no name", what));
+            else if (!names.insert(port.name).second)
+                fail(fmt::format("two {}s are named {}", what, quoted(port.name)));
     }
 
     const Program& program_;
