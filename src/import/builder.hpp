@@ -1,0 +1,111 @@
+// Builds IR the way foreign models think: NumPy broadcasting, axes that disappear, sizes that only turn out equal at
+// run time. Every importer builds through this.
+#pragma once
+
+#include "ir/rewriter.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cuvil {
+
+// One node of the model cannot be imported. The message is about the node and gives no place.
+class ImportError : public std::runtime_error {
+public:
+    ImportError(std::string code, const std::string& message, std::string help = {})
+        : std::runtime_error(message), code(std::move(code)), help(std::move(help)) {}
+    std::string code, help;
+};
+
+// Makes nodes at the end of the current region. Shapes and dtypes that do not fit throw InferenceError or ImportError;
+// operands must be tensors of known rank.
+class GraphBuilder {
+public:
+    GraphBuilder(Program& program, FuncIR& function);
+
+    Rewriter& rewriter() { return rewriter_; }
+    Program& program() const { return rewriter_.program(); }
+
+    // Like Rewriter::make, and checks that the op accepts the operands' dtypes.
+    Value& make(std::string_view op, std::vector<Value*> operands, Attributes attributes = {});
+    // The same after broadcasting the operands to their common shape. All must have one dtype.
+    Value& elementwise(std::string_view op, const std::vector<Value*>& operands);
+    Value& elementwise(std::string_view op, Value& a, double b) { return elementwise(op, {&a, &scalar(a, b)}); }
+    std::vector<Value*> broadcast_together(const std::vector<Value*>& operands);
+    // Right-aligned; the result is `shape`.
+    Value& broadcast_to(Value& x, const Shape& shape);
+    Value& cast(Value& x, DType to);
+
+    // `x` unchanged where the shape is the same already.
+    Value& reshape(Value& x, const Shape& shape);
+    // The same rank with sizes that must be equal: where that is not known, it is required at run time.
+    Value& fit(Value& x, const Shape& shape);
+    Value& squeeze(Value& x, const std::vector<int64_t>& axes);   // axes in range, each once
+    Value& unsqueeze(Value& x, const std::vector<int64_t>& axes); // positions in the result, in range, each once
+    Value& transpose(Value& x, const std::vector<int64_t>& perm);
+    Value& swap_last_axes(Value& x);
+    Value& concat(const std::vector<Value*>& parts, int64_t axis);
+    // One axis only; `start` is in range where `size` is not 0.
+    Value& slice(Value& x, int64_t axis, const Dim& start, const Dim& size, int64_t step = 1);
+    Value& pad(Value& x, const Shape& low, const Shape& high, double value);
+    // reduce_sum, ... over `axes` (in range, each once); without `keep` they disappear.
+    Value& reduce(std::string_view op, Value& x, const std::vector<int64_t>& axes, bool keep);
+    Value& matmul(Value& a, Value& b); // NumPy's: vectors, and stacks that broadcast
+
+    // A constant of rank 0. Integers hold `value` exactly or throw ImportError.
+    Value& scalar(DType dtype, double value);
+    Value& scalar(const Value& like, double value) { return scalar(like.type().dtype(), value); }
+    // Integers (i64 or i32) given as dims, row-major; a `constant` where all are numbers.
+    Value& dims(const std::vector<Dim>& elements, Shape shape, DType dtype = DType::I64);
+    Value& bools(const std::vector<bool>& elements, Shape shape);
+
+    // Does nothing for equal dims, throws for different ones ("shape-mismatch"), and makes a `require` for others.
+    void require_equal(const Dim& a, const Dim& b);
+
+    // The value of a constant with one element, seen through reshapes and casts.
+    std::optional<double> constant_number(const Value& value) const;
+    std::optional<std::vector<bool>> constant_bools(const Value& value) const;
+
+    // A new symbol that the current region binds.
+    Dim fresh_dim(std::string_view hint);
+    // New nodes go to the end of `region`, until leave().
+    void enter(Region& region);
+    // The symbols that the region bound.
+    std::set<std::string> leave();
+
+private:
+    struct Level {
+        Region* region;
+        std::set<std::string> symbols;
+        std::set<std::pair<Dim, Dim>> required;
+    };
+    Rewriter rewriter_;
+    std::vector<Level> levels_;
+};
+
+// Throws ImportError ("too-complex") where an expression outgrows what a model can sensibly hold.
+void check_complexity(const Dim& dim);
+// The product of the sizes, with the same check.
+Dim checked_count(std::span<const Dim> shape);
+inline Dim checked_count(const Shape& shape) { return checked_count(std::span(shape)); }
+// Checks rank, sizes and their product of a value's type. Known elements that are too many or too long are forgotten.
+void check_complexity(Value& value);
+
+// NumPy's common shape. Where two sizes may or may not be equal, they are taken to be.
+Shape broadcast_shapes(const Shape& a, const Shape& b);
+// a / b where b divides a for all symbols; nothing otherwise.
+std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
+// axis counted from the front; throws ImportError ("bad-attribute") when out of range.
+int64_t normal_axis(int64_t axis, int64_t rank);
+// Each normal, sorted; throws when one stands twice.
+std::vector<int64_t> normal_axes(std::vector<int64_t> axes, int64_t rank);
+std::vector<int64_t> all_axes(int64_t rank);
+
+} // namespace cuvil

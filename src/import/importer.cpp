@@ -1,0 +1,93 @@
+#include "import/importer.hpp"
+
+#include "import/onnx/onnx.hpp"
+#include "ir/parser.hpp"
+#include "ir/verifier.hpp"
+#include "support/diagnostics.hpp"
+#include "support/file.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <system_error>
+
+namespace cuvil {
+namespace {
+
+struct Bytes {
+    std::string_view bytes;
+    std::shared_ptr<const void> storage;
+};
+
+std::shared_ptr<const MappedFile> open(const std::filesystem::path& path, Diagnostics& diag) {
+    try {
+        return std::make_shared<const MappedFile>(path);
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory)
+            diag.error("file-not-found", fmt::format("there is no file {}", cuvil::quoted(path.string())));
+        else if (error.code() == std::errc::is_a_directory)
+            diag.error("is-a-directory", fmt::format("{} is a directory", cuvil::quoted(path.string())));
+        else
+            diag.error("unreadable-file",
+                       fmt::format("{} cannot be read: {}", cuvil::quoted(path.string()), error.code().message()));
+    }
+    diag.stop_if_errors();
+    throw InternalError("an error was not reported");
+}
+
+// The program outlives the caller's bytes, so it takes a copy of them.
+Bytes read(const Source& source, Diagnostics& diag) {
+    if (source.bytes.data()) {
+        auto copy = std::make_shared<const std::string>(source.bytes);
+        return {*copy, copy};
+    }
+    auto file = open(source.path, diag);
+    return {file->text(), file};
+}
+
+// The first word of the text that is not a comment is one that IR text starts with.
+bool is_ir_text(std::string_view bytes, const std::filesystem::path& path) {
+    if (path.extension() == ".cuir") return true;
+    while (!bytes.empty()) {
+        size_t start = bytes.find_first_not_of(" \t\r\n");
+        if (start == std::string_view::npos) return false;
+        bytes.remove_prefix(start);
+        if (bytes[0] != '#') break;
+        bytes.remove_prefix(std::min(bytes.find('\n'), bytes.size()));
+    }
+    return bytes.starts_with("func @") || bytes.starts_with("weight \"");
+}
+
+Program import_text(std::string_view text, const std::string& file, const CompileOptions& options, const OpTable& ops,
+                    Diagnostics& diag) {
+    if (!options.input_shapes.empty())
+        diag.error("input-shape", "shapes of inputs cannot be given for IR text", {file, ""});
+    std::optional<Program> program = parse(text, file, ops, diag);
+    diag.stop_if_errors();
+    for (const std::string& broken : verify(*program)) diag.error("invalid-ir", broken, {file, ""});
+    diag.stop_if_errors();
+    return std::move(*program);
+}
+
+} // namespace
+
+Program import_model(const Source& source, const CompileOptions& options, const OpTable& ops, Diagnostics& diag) {
+    auto [bytes, storage] = read(source, diag);
+    std::string file = source.path.filename().string();
+    if (file.empty()) file = "model";
+    if (bytes.empty()) diag.error("empty-file", "the file is empty", {file, ""});
+    diag.stop_if_errors();
+
+    std::optional<std::filesystem::path> folder;
+    if (!source.bytes.data() || source.path.has_parent_path()) folder = source.path.parent_path();
+    bool is_text = is_ir_text(bytes, source.path);
+    Program program = is_text ? import_text(bytes, file, options, ops, diag)
+                              : import_onnx(bytes, storage, file, folder, options, ops, diag);
+    program.name = source.path.stem().empty() ? "model" : source.path.stem().string();
+    if (std::vector<std::string> broken = verify(program); !broken.empty())
+        throw InternalError("the imported program is broken: " + broken[0]);
+    return program;
+}
+
+} // namespace cuvil

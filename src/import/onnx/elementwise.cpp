@@ -1,0 +1,225 @@
+// Elementwise operators. Since opset 7 they all broadcast like NumPy.
+#include "import/onnx/rows.hpp"
+
+#include <cmath>
+#include <limits>
+
+namespace cuvil::onnx {
+namespace {
+
+template <const char* op> Values elementwise(Node& node) {
+    std::vector<Value*> operands(node.inputs().begin(), node.inputs().end());
+    for (size_t i = 0; i < operands.size(); i++) operands[i] = &node.input(i);
+    return {&node.build.elementwise(op, operands)};
+}
+
+// Min, Max, Sum: any number of operands.
+template <const char* op> Values chain(Node& node) {
+    Value* result = &node.input(0);
+    for (size_t i = 1; i < node.input_count(); i++) result = &node.build.elementwise(op, {result, &node.input(i)});
+    return {result};
+}
+
+constexpr char add[] = "add", sub[] = "sub", mul[] = "mul", div[] = "div", minimum[] = "minimum", maximum[] = "maximum",
+               neg[] = "neg", abs_[] = "abs", sign[] = "sign", sqrt_[] = "sqrt", reciprocal[] = "reciprocal",
+               exp_[] = "exp", log_[] = "log", floor_[] = "floor", ceil_[] = "ceil", round_[] = "round",
+               relu[] = "relu", sigmoid[] = "sigmoid", tanh_[] = "tanh", erf_[] = "erf", less[] = "less",
+               less_equal[] = "less_equal", greater[] = "greater", greater_equal[] = "greater_equal",
+               logical_and[] = "logical_and", logical_or[] = "logical_or", logical_xor[] = "logical_xor",
+               logical_not[] = "logical_not";
+
+Values mean(Node& node) {
+    Values sum = chain<add>(node);
+    return {&node.build.elementwise("div", *sum[0], static_cast<double>(node.input_count()))};
+}
+
+// Sizes that are compared in the graph are decided now, as far as that is possible.
+Values equal(Node& node) {
+    GraphBuilder& build = node.build;
+    std::vector<Value*> both = build.broadcast_together({&node.input(0), &node.input(1)});
+    const auto &a = both[0]->elements(), &b = both[1]->elements();
+    bool is_known = a && b && a->size() == b->size();
+    std::vector<bool> equal;
+    for (size_t i = 0; is_known && i < a->size(); i++) {
+        Equality equality = compare((*a)[i], (*b)[i]);
+        // A size is never negative: not equal to the -1 that stands for an unknown one.
+        if (equality == Equality::Unknown && ((*a)[i] - (*b)[i]).lower_bound().value_or(0) > 0)
+            equality = Equality::Different;
+        if (equality == Equality::Unknown && ((*b)[i] - (*a)[i]).lower_bound().value_or(0) > 0)
+            equality = Equality::Different;
+        is_known = equality != Equality::Unknown;
+        equal.push_back(equality == Equality::Equal);
+    }
+    if (is_known) return {&build.bools(equal, both[0]->type().shape())};
+    return {&build.elementwise("equal", both)};
+}
+
+Values where(Node& node) {
+    GraphBuilder& build = node.build;
+    if (node.type(1).dtype() != node.type(2).dtype())
+        throw ImportError("type-mismatch", "the two choices have different types, " + node.type(1).text() + " and " +
+                                               node.type(2).text());
+    std::vector<Value*> all = build.broadcast_together({&node.input(0), &node.input(1), &node.input(2)});
+    const auto &a = all[1]->elements(), &b = all[2]->elements();
+    auto condition = build.constant_bools(node.input(0));
+    if (condition && condition->size() == 1 && a) condition->assign(a->size(), condition->front());
+    if (a && b && condition && a->size() == b->size() && a->size() == condition->size()) {
+        std::vector<Dim> chosen;
+        for (size_t i = 0; i < a->size(); i++) chosen.push_back((*condition)[i] ? (*a)[i] : (*b)[i]);
+        return {&build.dims(chosen, all[1]->type().shape(), all[1]->type().dtype())};
+    }
+    return {&build.make("where", all)};
+}
+
+// Exact for integers where the exponent is a small constant; elsewhere through floating point.
+Values pow(Node& node) {
+    GraphBuilder& build = node.build;
+    Value &x = node.input(0), &y = node.input(1);
+    DType dtype = x.type().dtype();
+    if (is_floating(dtype)) return {&build.elementwise("pow", {&x, &build.cast(y, dtype)})};
+    auto exponent = build.constant_number(y);
+    if (!is_integer(dtype) || !exponent || *exponent < 0 || *exponent > 64 || *exponent != std::floor(*exponent))
+        node.unsupported("a power of integers whose exponent is no small constant");
+    Value& base = build.broadcast_to(x, broadcast_shapes(x.type().shape(), y.type().shape()));
+    Value* result = &build.broadcast_to(build.scalar(dtype, 1), base.type().shape());
+    for (int i = 0; i < static_cast<int>(*exponent); i++)
+        result = i == 0 ? &base : &build.elementwise("mul", {result, &base});
+    return {result};
+}
+
+// The remainder takes the sign of the divisor (fmod = 0) or of the dividend.
+Values mod(Node& node) {
+    GraphBuilder& build = node.build;
+    std::vector<Value*> both = build.broadcast_together({&node.input(0), &node.input(1)});
+    Value &a = *both[0], &b = *both[1];
+    DType dtype = a.type().dtype();
+    if (!is_integer(dtype)) node.unsupported("floating-point operands");
+    Value& rest = build.elementwise("sub", {&a, &build.elementwise("mul", {&build.elementwise("div", both), &b})});
+    if (node.integer("fmod", 0) != 0 || is_unsigned_integer(dtype)) return {&rest};
+    Value& signs_differ =
+        build.elementwise("logical_xor", {&build.elementwise("less", rest, 0), &build.elementwise("less", b, 0)});
+    Value& is_exact = build.elementwise("equal", rest, 0);
+    Value& is_wrong = build.elementwise("logical_and", {&signs_differ, &build.make("logical_not", {&is_exact})});
+    return {&build.make("where", {&is_wrong, &build.elementwise("add", {&rest, &b}), &rest})};
+}
+
+Values is_nan(Node& node) {
+    Value& x = node.input(0);
+    return {&node.build.make("logical_not", {&node.build.elementwise("equal", {&x, &x})})};
+}
+
+// `slope` * x where x is below 0. NaN is not, and stays.
+Value& leaky(GraphBuilder& build, Value& x, Value& slope) {
+    Value& scaled = build.elementwise("mul", {&x, &build.broadcast_to(slope, x.type().shape())});
+    return build.make("where", {&build.elementwise("less", x, 0), &scaled, &x});
+}
+
+Values leaky_relu(Node& node) {
+    Value& x = node.input(0);
+    return {&leaky(node.build, x, node.build.scalar(x, node.real("alpha", 0.01f)))};
+}
+
+Values prelu(Node& node) { return {&leaky(node.build, node.input(0), node.input(1))}; }
+
+Value& hard_sigmoid_of(GraphBuilder& build, Value& x, double alpha, double beta) {
+    Value& line = build.elementwise("add", build.elementwise("mul", x, alpha), beta);
+    return build.elementwise("maximum", build.elementwise("minimum", line, 1), 0);
+}
+
+Values hard_sigmoid(Node& node) {
+    return {&hard_sigmoid_of(node.build, node.input(0), node.real("alpha", 0.2f), node.real("beta", 0.5f))};
+}
+
+Values hard_swish(Node& node) {
+    Value& x = node.input(0);
+    return {&node.build.elementwise("mul", {&x, &hard_sigmoid_of(node.build, x, 1.0f / 6, 0.5)})};
+}
+
+Value& clip_to(GraphBuilder& build, Value& x, Value* low, Value* high) {
+    auto bound = [&](Value& b) -> Value& {
+        if (!checked_count(b.type().shape()).is(1))
+            throw ImportError("shape-mismatch", "the bounds must be scalars, not " + b.type().text());
+        return build.reshape(b, {});
+    };
+    Value* result = &x;
+    if (low) result = &build.elementwise("maximum", {result, &bound(*low)});
+    if (high) result = &build.elementwise("minimum", {result, &bound(*high)});
+    return *result;
+}
+
+// Before opset 11 the bounds are attributes, by default the range of finite floats.
+Values clip_attributes(Node& node) {
+    Value& x = node.input(0);
+    constexpr double limit = std::numeric_limits<float>::max();
+    return {&clip_to(node.build, x, &node.build.scalar(x, node.real("min", -limit)),
+                     &node.build.scalar(x, node.real("max", limit)))};
+}
+
+Values clip(Node& node) {
+    return {&clip_to(node.build, node.input(0), node.optional_input(1), node.optional_input(2))};
+}
+
+Values cast(Node& node) {
+    int64_t to = node.integer("to");
+    auto dtype = dtype_of(to);
+    if (!dtype) node.unsupported("elements of type " + data_type_name(to));
+    return {&node.build.cast(node.input(0), *dtype)};
+}
+
+Values cast_like(Node& node) { return {&node.build.cast(node.input(0), node.type(1).dtype())}; }
+
+const Row rows[] = {
+    {"Abs", 6, newest, elementwise<abs_>, 1, 1, "", "abs"},
+    {"Add", 7, newest, elementwise<add>, 2, 2, "", "add"},
+    {"And", 7, newest, elementwise<logical_and>, 2, 2, "", "logical_and"},
+    {"Cast", 6, 18, cast, 1, 1, "to", "cast"},
+    {"Cast", 19, 23, cast, 1, 1, "to saturate", "cast"},
+    {"Cast", 24, newest, cast, 1, 1, "to saturate round_mode", "cast"},
+    {"CastLike", 15, 18, cast_like, 2, 2, "", "cast"},
+    {"CastLike", 19, 23, cast_like, 2, 2, "saturate", "cast"},
+    {"CastLike", 24, newest, cast_like, 2, 2, "saturate round_mode", "cast"},
+    {"Ceil", 6, newest, elementwise<ceil_>, 1, 1, "", "ceil"},
+    {"Clip", 6, 10, clip_attributes, 1, 1, "min max", "maximum, minimum"},
+    {"Clip", 11, newest, clip, 1, 3, "", "maximum, minimum"},
+    {"Div", 7, newest, elementwise<div>, 2, 2, "", "div"},
+    {"Equal", 7, newest, equal, 2, 2, "", "equal"},
+    {"Erf", 9, newest, elementwise<erf_>, 1, 1, "", "erf"},
+    {"Exp", 6, newest, elementwise<exp_>, 1, 1, "", "exp"},
+    {"Floor", 6, newest, elementwise<floor_>, 1, 1, "", "floor"},
+    {"Greater", 7, newest, elementwise<greater>, 2, 2, "", "greater"},
+    {"GreaterOrEqual", 12, newest, elementwise<greater_equal>, 2, 2, "", "greater_equal"},
+    {"HardSigmoid", 6, newest, hard_sigmoid, 1, 1, "alpha beta", "mul, add, minimum, maximum"},
+    {"HardSwish", 14, newest, hard_swish, 1, 1, "", "mul, add, minimum, maximum"},
+    {"IsNaN", 9, newest, is_nan, 1, 1, "", "equal, logical_not"},
+    {"LeakyRelu", 6, newest, leaky_relu, 1, 1, "alpha", "mul, less, where"},
+    {"Less", 7, newest, elementwise<less>, 2, 2, "", "less"},
+    {"LessOrEqual", 12, newest, elementwise<less_equal>, 2, 2, "", "less_equal"},
+    {"Log", 6, newest, elementwise<log_>, 1, 1, "", "log"},
+    {"Max", 8, newest, chain<maximum>, 1, any, "", "maximum"},
+    {"Mean", 8, newest, mean, 1, any, "", "add, div"},
+    {"Min", 8, newest, chain<minimum>, 1, any, "", "minimum"},
+    {"Mod", 10, newest, mod, 2, 2, "fmod", "div, mul, sub"},
+    {"Mul", 7, newest, elementwise<mul>, 2, 2, "", "mul"},
+    {"Neg", 6, newest, elementwise<neg>, 1, 1, "", "neg"},
+    {"Not", 1, newest, elementwise<logical_not>, 1, 1, "", "logical_not"},
+    {"Or", 7, newest, elementwise<logical_or>, 2, 2, "", "logical_or"},
+    {"PRelu", 7, newest, prelu, 2, 2, "", "mul, less, where"},
+    {"Pow", 7, newest, pow, 2, 2, "", "pow"},
+    {"Reciprocal", 6, newest, elementwise<reciprocal>, 1, 1, "", "reciprocal"},
+    {"Relu", 6, newest, elementwise<relu>, 1, 1, "", "relu"},
+    {"Round", 11, newest, elementwise<round_>, 1, 1, "", "round"},
+    {"Sigmoid", 6, newest, elementwise<sigmoid>, 1, 1, "", "sigmoid"},
+    {"Sign", 9, newest, elementwise<sign>, 1, 1, "", "sign"},
+    {"Sqrt", 6, newest, elementwise<sqrt_>, 1, 1, "", "sqrt"},
+    {"Sub", 7, newest, elementwise<sub>, 2, 2, "", "sub"},
+    {"Sum", 8, newest, chain<add>, 1, any, "", "add"},
+    {"Tanh", 6, newest, elementwise<tanh_>, 1, 1, "", "tanh"},
+    {"Where", 9, newest, where, 3, 3, "", "where"},
+    {"Xor", 7, newest, elementwise<logical_xor>, 2, 2, "", "logical_xor"},
+};
+
+} // namespace
+
+std::span<const Row> elementwise_rows() { return rows; }
+
+} // namespace cuvil::onnx

@@ -1,0 +1,163 @@
+// Inputs and outputs of the model.
+#include "import/onnx/graph.hpp"
+
+#include "support/diagnostics.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+namespace cuvil::onnx {
+
+void GraphImporter::import_inputs(const GraphProto& graph, Scope& scope) {
+    std::unordered_map<std::string_view, const TensorProto*> defaults;
+    for (const TensorProto& initializer : graph.initializers) defaults.emplace(initializer.name, &initializer);
+    for (const auto& [name, shape] : options_.input_shapes) {
+        auto has_name = [&](const ValueInfoProto& input) { return input.name == name; };
+        if (std::none_of(graph.inputs.begin(), graph.inputs.end(), has_name))
+            diag_->error("input-shape", fmt::format("the model has no input {}", cuvil::quoted(name)), {file_, ""});
+    }
+    for (const auto& [symbol, value] : fixed_symbols(graph)) symbols_.emplace(symbol, value);
+
+    for (const ValueInfoProto& input : graph.inputs) {
+        auto initializer = defaults.find(input.name);
+        // Before IR version 4 every initialiser had to be an input, too: there it is a constant.
+        if (initializer != defaults.end() && model_.ir_version < 4) continue;
+        if (scope.values.contains(input.name)) {
+            diag_->error("duplicate-name", fmt::format("two inputs have the name {}", quoted(input.name)), {file_, ""});
+            continue;
+        }
+        auto fixed = options_.input_shapes.find(std::string(input.name));
+        FuncIR::Port port{std::string(input.name), ""};
+        try {
+            Type type = input_type(input, fixed == options_.input_shapes.end() ? nullptr : &fixed->second);
+            if (initializer != defaults.end()) import_default(input, *initializer->second, port, type);
+            Value& value = function_.body().add_argument(std::move(type), port.name);
+            check_complexity(value);
+            scope.values.emplace(input.name, &value);
+            function_.inputs.push_back(std::move(port));
+        } catch (const ImportError& error) {
+            diag_->error(error.code, error.what(), {file_, ""}).help = error.help;
+            scope.values.emplace(input.name, &poison_);
+        } catch (const DimOverflow&) {
+            diag_->error("too-complex", fmt::format("the size of input {} exceeds 64 bits", quoted(input.name)),
+                         {file_, ""});
+            scope.values.emplace(input.name, &poison_);
+        }
+    }
+}
+
+// Sizes that the caller fixed through the name they have in the model.
+std::map<std::string_view, int64_t> GraphImporter::fixed_symbols(const GraphProto& graph) {
+    std::map<std::string_view, int64_t> fixed;
+    for (const ValueInfoProto& input : graph.inputs) {
+        auto given = options_.input_shapes.find(std::string(input.name));
+        if (given == options_.input_shapes.end() || given->second.size() != input.shape.size()) continue;
+        for (size_t i = 0; i < input.shape.size(); i++) {
+            std::string_view param = input.shape[i].param;
+            int64_t size = given->second[i];
+            if (param.empty() || size < 0) continue;
+            auto [at, is_new] = fixed.emplace(param, size);
+            if (!is_new && at->second != size)
+                diag_->error("input-shape",
+                             fmt::format("size {} is given as {} and as {}", quoted(param), at->second, size),
+                             {file_, ""});
+        }
+    }
+    return fixed;
+}
+
+Type GraphImporter::input_type(const ValueInfoProto& input, const std::vector<int64_t>* fixed) {
+    if (input.kind != "tensor")
+        throw ImportError("unsupported-type",
+                          fmt::format("input {} is {} {}, only tensors are supported", quoted(input.name),
+                                      input.kind == "no type" ? "of" : "a", input.kind));
+    std::optional<DType> dtype = dtype_of(input.element_type);
+    if (!dtype)
+        throw ImportError("unsupported-type", fmt::format("input {} has elements of type {}", quoted(input.name),
+                                                          data_type_name(input.element_type)));
+    if (!input.has_shape && !fixed) return Type::tensor_of_unknown_rank(*dtype);
+    if (input.has_shape && fixed && fixed->size() != input.shape.size())
+        throw ImportError("input-shape", fmt::format("input {} has {} axes, the given shape has {}", quoted(input.name),
+                                                     input.shape.size(), fixed->size()));
+    Shape shape;
+    for (size_t i = 0; i < (input.has_shape ? input.shape.size() : fixed->size()); i++) {
+        DimensionProto declared = input.has_shape ? input.shape[i] : DimensionProto{};
+        // Some exporters write -1 for a size that is not fixed.
+        if (declared.value && *declared.value < 0) declared.value.reset();
+        int64_t given = fixed ? (*fixed)[i] : -1;
+        if (declared.value && given >= 0 && given != *declared.value)
+            throw ImportError("input-shape", fmt::format("axis {} of input {} has size {}, not {}", i,
+                                                         quoted(input.name), *declared.value, given));
+        if (declared.value)
+            shape.emplace_back(*declared.value);
+        else if (given >= 0)
+            shape.emplace_back(given);
+        else if (declared.param.empty())
+            shape.push_back(builder_.fresh_dim(fmt::format("{}_{}", input.name, i)));
+        else if (auto known = symbols_.find(declared.param); known != symbols_.end())
+            shape.push_back(known->second);
+        else
+            shape.push_back(symbols_.emplace(declared.param, builder_.fresh_dim(declared.param)).first->second);
+    }
+    return Type::tensor(*dtype, std::move(shape));
+}
+
+void GraphImporter::import_default(const ValueInfoProto& input, const TensorProto& initializer, FuncIR::Port& port,
+                                   Type& type) {
+    Tensor tensor = tensors_.read(initializer, fmt::format("initializer {}", quoted(initializer.name)));
+    if (!type.has_rank()) type = tensor.type;
+    bool fits = type.dtype() == tensor.type.dtype() && type.rank() == tensor.type.rank();
+    for (int64_t i = 0; fits && i < type.rank(); i++)
+        fits = compare(type.dim(i), tensor.type.dim(i)) != Equality::Different;
+    if (!fits)
+        throw ImportError("contradictory-shapes", fmt::format("input {} is declared as {}, its default value is {}",
+                                                              quoted(input.name), type.text(), tensor.type.text()));
+    port.default_value = program_.add_weight(std::string(initializer.name), tensor.type, tensor.bytes, tensor.storage);
+}
+
+void GraphImporter::import_outputs(const GraphProto& graph, const Scope& scope) {
+    Values results;
+    for (const ValueInfoProto& output : graph.outputs) {
+        Value* const* found = scope.find(output.name);
+        if (!found || !*found || *found == &poison_) continue;
+        check_output(output, (*found)->type());
+        results.push_back(*found);
+        function_.outputs.push_back({std::string(output.name), ""});
+    }
+    builder_.rewriter().set_location({});
+    builder_.rewriter().create("return", results);
+}
+
+void GraphImporter::check_output(const ValueInfoProto& declared, const Type& type) {
+    if (declared.kind == "no type" || !type.is_tensor()) return;
+    std::optional<DType> dtype = dtype_of(declared.element_type);
+    bool fits = declared.kind == "tensor" && (declared.element_type == 0 || dtype == type.dtype());
+    if (!fits) {
+        diag_->error("contradictory-types",
+                     fmt::format("output {} is declared as a {}, but is {}", quoted(declared.name),
+                                 declared.kind == "tensor" ? "tensor of " + data_type_name(declared.element_type)
+                                                           : std::string(declared.kind),
+                                 type.text()),
+                     {file_, ""});
+        return;
+    }
+    // Shapes that the caller fixed may well differ from what the file says.
+    if (!declared.has_shape || !type.has_rank() || !options_.input_shapes.empty()) return;
+    fits = declared.shape.size() == type.shape().size();
+    std::vector<std::string> sizes;
+    for (size_t i = 0; i < declared.shape.size(); i++) {
+        const DimensionProto& size = declared.shape[i];
+        bool is_fixed = size.value && *size.value >= 0;
+        sizes.push_back(is_fixed ? std::to_string(*size.value) : size.param.empty() ? "?" : std::string(size.param));
+        if (fits && is_fixed) fits = compare(type.shape()[i], *size.value) != Equality::Different;
+    }
+    if (!fits)
+        diag_->error("contradictory-shapes",
+                     fmt::format("output {} is declared with shape [{}], but is {}", quoted(declared.name),
+                                 fmt::join(sizes, ","), type.text()),
+                     {file_, ""});
+}
+
+} // namespace cuvil::onnx

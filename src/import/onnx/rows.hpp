@@ -1,0 +1,45 @@
+// The table of ONNX operators: name and versions -> function that builds IR.
+#pragma once
+
+#include "import/onnx/node.hpp"
+
+#include <climits>
+#include <span>
+#include <string_view>
+
+namespace cuvil::onnx {
+
+// The operator sets of the default domain that can be imported. Since 7, elementwise operators broadcast like NumPy.
+constexpr int oldest_opset = 7, newest_opset = 28;
+constexpr int newest = 0; // `until` of a definition that still holds
+constexpr int any = INT_MAX;
+
+struct Row {
+    std::string_view name;
+    int since, until; // versions of the operator set in which it means this
+    Values (*build)(Node&);
+    int least_inputs, most_inputs;
+    std::string_view attributes; // all that the definition has, with blanks between
+    std::string_view builds;     // what it becomes, for `cuvil ops`
+};
+
+std::span<const Row> constant_rows();
+std::span<const Row> control_rows();
+std::span<const Row> convolution_rows();
+std::span<const Row> elementwise_rows();
+std::span<const Row> indexing_rows();
+std::span<const Row> linear_rows();
+std::span<const Row> movement_rows();
+std::span<const Row> normalization_rows();
+std::span<const Row> pad_rows();
+std::span<const Row> pooling_rows();
+std::span<const Row> reduction_rows();
+std::span<const Row> slice_rows();
+
+// nullptr: not in this version.
+const Row* find_row(std::string_view name, int64_t opset);
+// All rows of the name, then those whose name differs in case only.
+std::vector<const Row*> rows_like(std::string_view name);
+bool has_attribute(const Row& row, std::string_view attribute);
+
+} // namespace cuvil::onnx

@@ -1,0 +1,38 @@
+// Sliding windows of Conv and the pools: kernel, strides, dilations and padding over the spatial axes, those behind
+// batch and channels.
+#pragma once
+
+#include "import/onnx/node.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace cuvil::onnx {
+
+struct Window {
+    std::vector<int64_t> kernel, strides, dilations;
+    std::vector<Dim> low, high; // padding before and behind, as the model has it
+    std::vector<int64_t> extra; // more padding behind, so that with ceil_mode the last window fits
+    std::vector<std::optional<Dim>>
+        outputs; // fewer windows than all this padding gives: those that start in it are gone
+
+    bool has_fixed_padding() const;
+    // top, left, bottom, right; the padding must be fixed.
+    std::vector<int64_t> pads() const;
+};
+
+// The window over input 0, which must have one or two spatial axes. `kernel` is that of the weights; pools have it as
+// an attribute.
+Window read_window(const Node& node, const std::vector<int64_t>* kernel);
+
+// One-dimensional windows become two-dimensional ones over [N,C,1,L].
+Value& make_two_dimensional(GraphBuilder& build, Value& x);
+void make_two_dimensional(Window& window);
+
+// Pads x with `value` by the model's padding, which leaves the window.
+Value& pad_explicitly(GraphBuilder& build, Value& x, Window& window, double value);
+// Cuts the result to `outputs` and takes the axis away that make_two_dimensional added.
+Value& finish_windows(GraphBuilder& build, Value& result, const Window& window, int64_t rank);
+
+} // namespace cuvil::onnx
