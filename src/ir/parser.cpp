@@ -139,7 +139,9 @@ public:
             expect("]");
             return with_layout(Type::tensor_of_unknown_rank(*dtype));
         }
-        return with_layout(Type::tensor(*dtype, shape()));
+        Shape sizes = shape();
+        if (std::string bad = check_sizes(sizes); !bad.empty()) fail(word, std::move(bad));
+        return with_layout(Type::tensor(*dtype, std::move(sizes)));
     }
 
 private:
@@ -749,20 +751,21 @@ private:
             if (written) node.result(i).set_type((*written)[i]);
             const Type& type = node.result(i).type();
             if (!written && type == Type()) return report(op, fmt::format("the type of a {} must be written", op.text));
-            if (!type.has_rank()) continue;
-            std::set<std::string> symbols;
-            for (const Dim& d : type.shape()) d.collect_symbols(symbols);
-            for (const std::string& symbol : symbols) {
-                if (Parser(symbol, "", ignored_).whole(&Parser::dim) != Dim::symbol(symbol))
-                    return report(op, fmt::format("{} is no name for a size", quoted(symbol)));
-                program_->reserve_symbol(symbol);
-            }
+            if (std::string bad = check_sizes(type); !bad.empty())
+                return report(op, fmt::format("{}: {}", op.text, bad), "shape-mismatch");
+            reserve_symbols(type);
         }
+    }
+
+    void reserve_symbols(const Type& type) {
+        if (!type.has_rank()) return;
+        std::set<std::string> symbols;
+        for (const Dim& d : type.shape()) d.collect_symbols(symbols);
+        for (const std::string& symbol : symbols) program_->reserve_symbol(symbol);
     }
 
     std::string_view text_, file_;
     Diagnostics& diag_;
-    Diagnostics ignored_;
     std::vector<Token> tokens_;
     size_t at_ = 0;
     size_t errors_ = 0;

@@ -1,10 +1,13 @@
 #include "ir/record_check.hpp"
 
 #include "ir/literal.hpp"
+#include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <set>
 
 namespace cuvil {
 namespace {
@@ -99,7 +102,31 @@ void check_data(const OpNode& node, std::vector<std::string>& wrong) {
     }
 }
 
+bool is_symbol(const std::string& name) {
+    auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+    auto letter_or_digit = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+    return !name.empty() && letter(name[0]) && std::all_of(name.begin(), name.end(), letter_or_digit);
+}
+
 } // namespace
+
+std::string check_sizes(const Shape& shape) {
+    std::set<std::string> symbols;
+    for (const Dim& d : shape) d.collect_symbols(symbols);
+    for (const std::string& symbol : symbols)
+        if (!is_symbol(symbol)) return fmt::format("{} is no name for a size", quoted(symbol));
+    for (const Dim& d : shape)
+        if (auto size = d.constant(); size && *size < 0) return fmt::format("a size cannot be {}", *size);
+    return {};
+}
+
+std::string check_sizes(const Type& type) {
+    std::string wrong;
+    if (type.has_rank()) wrong = check_sizes(type.shape());
+    for (const Type& element : type.elements())
+        if (wrong.empty()) wrong = check_sizes(element);
+    return wrong;
+}
 
 std::vector<std::string> check_against_record(const OpNode& node) {
     std::vector<std::string> wrong;

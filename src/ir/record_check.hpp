@@ -1,4 +1,4 @@
-// Compares one node with its op's record.
+// Checks of single nodes and types, for parser and verifier.
 #pragma once
 
 #include "ir/op_node.hpp"
@@ -11,5 +11,9 @@ namespace cuvil {
 // What does not fit: numbers of operands, results and regions, absent operands, dtypes, attributes, the bytes of a
 // constant. Inference may run on a node when this is empty.
 std::vector<std::string> check_against_record(const OpNode& node);
+
+// What is wrong with the sizes in a shape: a symbol that is no identifier, a negative number; empty when all is well.
+std::string check_sizes(const Shape& shape);
+std::string check_sizes(const Type& type);
 
 } // namespace cuvil

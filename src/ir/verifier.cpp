@@ -38,18 +38,6 @@ bool agree_but_for_sizes(const Type& a, const Type& b) {
     return a.dtype() == b.dtype() && (!a.has_rank() || !b.has_rank() || a.rank() == b.rank());
 }
 
-bool is_symbol(const std::string& name) {
-    auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
-    return !name.empty() && letter(name[0]) &&
-           std::all_of(name.begin(), name.end(), [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-}
-
-void collect_symbols(const Type& type, std::set<std::string>& names) {
-    if (type.has_rank())
-        for (const Dim& d : type.shape()) d.collect_symbols(names);
-    for (const Type& element : type.elements()) collect_symbols(element, names);
-}
-
 class FunctionCheck {
 public:
     FunctionCheck(const Program& program, const FuncIR& function, std::vector<std::string>& wrong)
@@ -84,7 +72,7 @@ private:
         auto define = [&](const Value& v) {
             visible_.insert(&v);
             defined.push_back(&v);
-            symbols(v.type());
+            if (std::string bad = check_sizes(v.type()); !bad.empty()) fail(fmt::format("{}, in a type", bad));
         };
         for (const auto& argument : region.arguments()) {
             if (argument->argument_of() != &region || argument->producer())
@@ -118,12 +106,6 @@ private:
         if (wrong_.size() != count_before) return; // what follows reads operands and regions
         for (const std::string& sentence : check_against_record(node)) fail(node, sentence);
         if (wrong_.size() != count_before) return;
-        for (const auto& [name, attribute] : node.attributes())
-            if (const auto* dims = std::get_if<Shape>(&attribute)) {
-                std::set<std::string> names;
-                for (const Dim& d : *dims) d.collect_symbols(names);
-                check_symbols(names);
-            }
         if (node.op() == "if") branches(node);
         if (node.op() == "loop") loop(node);
         if (node.op() == "weight") weight(node);
@@ -144,17 +126,6 @@ private:
         for (const Value* v : in_order_)
             if (v->uses().size() != used_[v])
                 fail(fmt::format("%{} knows {} of its uses, expected {}", v->name(), v->uses().size(), used_[v]));
-    }
-
-    void symbols(const Type& type) {
-        std::set<std::string> names;
-        collect_symbols(type, names);
-        check_symbols(names);
-    }
-
-    void check_symbols(const std::set<std::string>& names) {
-        for (const std::string& name : names)
-            if (!is_symbol(name)) fail(fmt::format("{} in a shape is no name for a size", quoted(name)));
     }
 
     void branches(const OpNode& node) {

@@ -49,6 +49,12 @@ TEST(ParseType, ReadsWhatTypesPrint) {
         EXPECT_EQ(parse_type(t.text()), t) << t.text();
 }
 
+TEST(ParseType, RefusesWhatIsNoType) {
+    for (const char* text :
+         {"", "f33[2]", "f32[-1]", "f32[2", "list<f32", "f32[2]{blocked, halo=[1]}", "object<a>", "f32[2] f32"})
+        EXPECT_EQ(parse_type(text), std::nullopt) << text;
+}
+
 TEST(ParseType, BoundsNesting) {
     std::string deep;
     for (int i = 0; i < 100000; i++) deep += "list<";

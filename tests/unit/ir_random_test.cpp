@@ -197,6 +197,8 @@ private:
         try {
             if (check_against_record(node).empty()) {
                 infer(node);
+                for (const auto& result : node.results())
+                    if (!check_sizes(result->type()).empty()) throw InferenceError("negative size");
                 for (const auto& result : node.results()) add(*result);
                 made_.insert(def.name);
                 return true;

@@ -150,7 +150,9 @@ TEST(Verifier, ChecksLoops) {
 TEST(Verifier, FindsNamesThatAreNoSizes) {
     Program p = parsed("func @main(%x: f32[2]) {\n  return %x\n}\n");
     p.main().body().arguments()[0]->set_type(Type::tensor(DType::F32, {Dim::symbol("a b")}));
-    EXPECT_EQ(verify(p), Sentences{"@main: \"a b\" in a shape is no name for a size"});
+    EXPECT_EQ(verify(p), Sentences{"@main: \"a b\" is no name for a size, in a type"});
+    p.main().body().arguments()[0]->set_type(Type::tensor(DType::F32, {-1}));
+    EXPECT_EQ(verify(p), Sentences{"@main: a size cannot be -1, in a type"});
 }
 
 } // namespace
