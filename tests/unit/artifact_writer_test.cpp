@@ -2,12 +2,10 @@
 #include "runtime/artifact_view.hpp"
 #include "runtime_fixture.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace cuvil::test {
@@ -110,6 +108,8 @@ TEST(ArtifactWriter, FailuresLeaveNothingBehind) {
     std::filesystem::create_directory(folder.file("folder"));
     expect_failure(folder, folder.file("folder"), "Is a directory");
     expect_failure(folder, folder.file("absent/m.cuvil"), "No such file or directory");
+    ASSERT_EQ(mkfifo(folder.file("pipe").c_str(), 0600), 0);
+    expect_failure(folder, folder.file("pipe"), "not a regular file");
 
     // A file size limit stands for a full disk: the write fails in the middle.
     folder.write("old.cuvil", "older");
