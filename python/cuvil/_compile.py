@@ -1,0 +1,98 @@
+"""cuvil.compile."""
+
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cuvil import _cuvil, ir
+from cuvil._files import memory_file
+from cuvil.runtime import Module
+
+
+def arguments(
+    *,
+    target: str = "cpu-x86-64",
+    opt_level: str = "O2",
+    levels: Iterable[str] | None = None,
+    jobs: int | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    print_after: str | Iterable[str] | None = None,
+    disabled_passes: Iterable[str] | None = None,
+) -> _cuvil.CompileArguments:
+    """The options of a compilation in native form."""
+    native = _cuvil.CompileArguments()
+    native.target = target
+    native.opt_level = opt_level
+    native.levels = list(levels or ())
+    native.jobs = jobs or 0
+    native.input_shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
+    native.print_after = [print_after] if isinstance(print_after, str) else list(print_after or ())
+    native.disabled_passes = list(disabled_passes or ())
+    return native
+
+
+def print_dump(name: str, text: str) -> None:
+    print(f"# IR after {name}\n{text}")
+
+
+def compile(
+    model: "str | os.PathLike[str] | bytes | ir.Program | Any",
+    *,
+    target: str = "cpu-x86-64",
+    opt_level: str = "O2",
+    levels: Iterable[str] | None = None,
+    jobs: int | None = None,
+    threads: int | None = None,
+    input_shapes: Mapping[str, Sequence[int]] | None = None,
+    print_after: str | Iterable[str] | None = None,
+    disabled_passes: Iterable[str] | None = None,
+) -> Module:
+    """Compiles a model and loads the module; `save` writes it to a file.
+
+    model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
+    target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
+    opt_level: "O0" to "O3", effort of the compiler. jobs: threads that compile. threads: how many a run may use.
+    input_shapes: fixes the sizes of inputs by name. print_after: names of passes ("all"), whose IR is printed.
+
+    Raises OSError where the file cannot be read, Unsupported with all the reasons where the model cannot be compiled.
+    Ctrl-C stops it.
+    """
+    native = arguments(
+        target=target,
+        opt_level=opt_level,
+        levels=levels,
+        jobs=jobs,
+        input_shapes=input_shapes,
+        print_after=print_after,
+        disabled_passes=disabled_passes,
+    )
+    path, data = _source(model)
+    fd = memory_file()
+    try:
+        if isinstance(model, ir.Program):
+            warning = _cuvil.compile_program(model, native, print_dump, fd)
+        else:
+            warning = _cuvil.compile(path, data, native, print_dump, fd)
+    except BaseException:
+        os.close(fd)
+        raise
+    if warning:
+        warnings.warn(warning.rstrip(), stacklevel=2)
+    return Module(fd, "the compiled module", threads)
+
+
+def _source(model: Any) -> tuple[str, bytes | None]:
+    if isinstance(model, str | os.PathLike):
+        path = os.fspath(model)
+        with open(path, "rb"):  # the system's error, as for any file
+            return path, None
+    if isinstance(model, bytes | bytearray | memoryview):
+        return "", bytes(model)
+    if isinstance(model, ir.Program):
+        return "", None
+    if hasattr(model, "SerializeToString"):
+        return "", model.SerializeToString()
+    raise TypeError(
+        f"cannot compile a {type(model).__name__}: give a path, bytes, an onnx.ModelProto or a cuvil.ir.Program"
+    )

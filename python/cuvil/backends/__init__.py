@@ -1,0 +1,5 @@
+"""From the IR to code."""
+
+from cuvil.backends import cxx
+
+__all__ = ["cxx"]

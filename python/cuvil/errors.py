@@ -1,0 +1,38 @@
+"""What Cuvil raises beside the built-in exceptions."""
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One thing that is wrong with a model, or a warning; str() gives it as the program prints it."""
+
+    severity: str
+    """ "error" or "warning" """
+    code: str
+    """ "shape-mismatch" """
+    message: str
+    file: str
+    name: str
+    """The node, module path or line in the file."""
+    excerpt: str
+    notes: tuple[str, ...]
+    help: str
+    count: int
+    """How many equal ones this stands for."""
+    text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class Unsupported(Exception):
+    """The model cannot be compiled, or the module cannot be loaded; `diagnostics` has all the reasons."""
+
+    def __init__(self, text: str, diagnostics: list[Diagnostic] | None = None) -> None:
+        super().__init__(text)
+        self.diagnostics = diagnostics or []
+
+
+class InternalError(RuntimeError):
+    """A bug in Cuvil. Please report it with the model, or the smallest one that shows it."""

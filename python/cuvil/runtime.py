@@ -1,0 +1,125 @@
+"""Loading and running compiled modules."""
+
+import json
+import os
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from cuvil import _cuvil
+from cuvil._feeds import numpy_dtype
+from cuvil._files import copy_to, memory_file, open_module, write_all
+from cuvil.errors import Unsupported
+
+__all__ = ["Module", "Port", "load_module"]
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output of a module."""
+
+    name: str
+    shape: tuple[int | str, ...] | None
+    """Sizes; a str for one that is known only when the module runs. None where not even the rank is known."""
+    dtype: np.dtype
+    """object for strings and lists"""
+    optional: bool = False
+    """An input that may be left out."""
+
+    def __str__(self) -> str:
+        shape = "..." if self.shape is None else ",".join(map(str, self.shape))
+        return f"{self.name}: {self.dtype.name}[{shape}]"
+
+
+class Module(_cuvil.Module):
+    """A loaded module. Any number of threads may run one at once; close() or `with` unloads it."""
+
+    def __init__(self, file: int, name: str, threads: int | None = None) -> None:
+        """Loads the file behind the descriptor `file`, which it closes at the end; messages call it `name`."""
+        weakref.finalize(self, os.close, file)
+        self._file = file
+        path = f"/proc/self/fd/{file}"
+        try:
+            super().__init__(path, threads or 0)
+        except Unsupported as error:
+            text = str(error).replace(f"'{path}'", name).replace(path, name)
+            raise Unsupported(text, error.diagnostics) from None
+
+    @property
+    def inputs(self) -> list[Port]:
+        return [_port(entry) for entry in self.manifest["inputs"]]
+
+    @property
+    def outputs(self) -> list[Port]:
+        return [_port(entry) for entry in self.manifest["outputs"]]
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """All that the module says about itself."""
+        return json.loads(self._manifest)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """What the model says about itself, and what it was compiled for and by."""
+        manifest = self.manifest
+        own = {key: manifest[key] for key in ("name", "producer", "target", "levels", "cuvil") if key in manifest}
+        return own | manifest.get("metadata", {})
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the module's file, whole or not at all."""
+        copy_to(self._file, path)
+
+    def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
+        """run() with inputs by position and by name."""
+        names = [port.name for port in self.inputs]
+        if len(arrays) > len(names):
+            raise TypeError(f"the module takes {len(names)} inputs, got {len(arrays)}")
+        feeds: Mapping[str, Any] = dict(zip(names, arrays, strict=False))
+        twice = feeds.keys() & named.keys()
+        if twice:
+            raise TypeError(f"input {min(twice)!r} is given twice")
+        return self.run({**feeds, **named})
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return "<cuvil.Module, closed>"
+        inputs, outputs = (", ".join(map(str, ports)) for ports in (self.inputs, self.outputs))
+        return f"<cuvil.Module {self.manifest['name']!r}: ({inputs}) -> ({outputs}), level {self.level}>"
+
+
+def _port(entry: dict[str, Any]) -> Port:
+    shape = entry.get("shape")
+    kind = entry["kind"]
+    dtype = numpy_dtype(entry.get("dtype", "")) if kind == "tensor" else np.dtype(object)
+    return Port(entry["name"], None if shape is None else tuple(shape), dtype, entry.get("optional", False))
+
+
+def load_module(
+    module: str | os.PathLike[str] | bytes | bytearray | memoryview, *, threads: int | None = None
+) -> Module:
+    """Loads a .cuvil file, or its bytes.
+
+    Loading runs the file's code: trust it like any shared library. `threads`: how many a run may use; None: as many as
+    the process may use. Raises OSError where the file cannot be read, Unsupported where it is no module, is damaged or
+    does not run on this machine.
+    """
+    if threads is not None and threads < 1:
+        raise ValueError("threads is a positive number or None")
+    if not isinstance(module, bytes | bytearray | memoryview):
+        return Module(open_module(module), f"'{os.fspath(module)}'", threads)
+    fd = memory_file()
+    try:
+        write_all(fd, module)
+    except BaseException:
+        os.close(fd)
+        raise
+    return Module(fd, "the module in memory", threads)

@@ -1,0 +1,333 @@
+"""The program: what it prints, writes and returns."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from samples import MLP, big_onnx, onnx_model, program
+
+X = np.float32([[-1, 0, 2, 3]])
+
+
+@pytest.fixture
+def module(cli, mlp_text: Path) -> Path:
+    assert cli("compile", mlp_text, "-o", "mlp.cuvil").returncode == 0
+    return mlp_text.with_name("mlp.cuvil")
+
+
+def test_help_and_version(cli):
+    for verb in ("compile", "run", "inspect", "targets", "ops"):
+        for flag in ("-h", "--help"):
+            done = cli(verb, flag)
+            assert done.returncode == 0
+            assert f"cuvil {verb}" in done.stdout
+            assert "Example" in done.stdout
+    assert "compile" in cli("--help").stdout
+    version = cli("--version").stdout
+    assert version.startswith("cuvil 0.")
+    for word in ("LLVM 19", "ONNX operator sets 7 to", "this CPU runs"):
+        assert word in version
+
+
+def test_compile_says_file_size_and_seconds(cli, mlp_text: Path, tmp_path: Path):
+    done = cli("compile", mlp_text, "-o", "out.cuvil")
+    assert done.returncode == 0
+    assert re.fullmatch(r"out\.cuvil: [\d.]+ kB, [\d.]+ s", done.stdout.splitlines()[-1])
+    assert done.stderr == ""  # progress is for terminals
+    before = cli("compile", "-o", "before.cuvil", mlp_text)
+    assert before.returncode == 0
+    assert (tmp_path / "before.cuvil").read_bytes() == (tmp_path / "out.cuvil").read_bytes()
+    assert cli("compile", mlp_text).stdout.startswith("mlp.cuvil: ")
+    quiet = cli("compile", mlp_text, "--quiet")
+    assert quiet.stdout == quiet.stderr == ""
+    verbose = cli("compile", mlp_text, "--verbose")
+    assert "[1/5] import" in verbose.stderr
+
+
+def test_emit(cli, mlp_text: Path, tmp_path: Path):
+    assert "matmul" in cli("compile", mlp_text, "--emit=ir", "-o", "-").stdout
+    assert "cuvil_program_1" in cli("compile", mlp_text, "--emit", "cxx", "-o", "-").stdout
+    assert cli("compile", mlp_text, "--emit=ir", "-o", "text.cuir").returncode == 0
+    assert cli("compile", "text.cuir", "--emit=ir", "-o", "again.cuir").returncode == 0
+    assert (tmp_path / "text.cuir").read_text() == (tmp_path / "again.cuir").read_text()
+    done = cli("compile", mlp_text, "--emit=asm", "--isa", "v2,v3")
+    names = [line.split(":")[0] for line in done.stdout.splitlines()]
+    assert len(names) > 1
+    assert all((tmp_path / name).stat().st_size > 0 for name in names)
+    assert cli("compile", mlp_text, "-o", "-").returncode == 2
+
+
+def test_passes(cli, mlp_text: Path):
+    done = cli("compile", mlp_text, "--print-after", "FrontendParse", "--print-after", "CanonicalizePass")
+    assert done.stderr.count("# IR after") == 2
+    assert "func @main" in done.stderr
+    done = cli("compile", mlp_text, "--print-after", "LowerToCXXPass")
+    assert "cuvil_program_1" in done.stderr
+    done = cli("compile", mlp_text, "--stop-after", "CanonicalizePass", "-o", "-")
+    assert "func @main" in done.stdout
+    assert cli("compile", mlp_text, "--disable-pass", "CanonicalizePass").returncode == 0
+    wrong = cli("compile", mlp_text, "--print-after", "NoPass")
+    assert wrong.returncode == 2
+    assert "CanonicalizePass" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "SUBCOMMAND|subcommand"),
+        (["complie"], r"unknown verb 'complie' \(did you mean compile\?\)"),
+        (["compile"], "model is required"),
+        (["compile", "m.cuir", "--ouput", "x"], r"unknown option --ouput \(did you mean --output\?\)"),
+        (["compile", "m.cuir", "extra"], "unexpected argument 'extra'"),
+        (["compile", "m.cuir", "--isa", "v9"], "no level 'v9'"),
+        (["compile", "m.cuir", "--target", "cpu-x86-46"], "did you mean cpu-x86-64"),
+        (["compile", "m.cuir", "--emit", "exe"], "module, ir, cxx, llvm, asm"),
+        (["compile", "m.cuir", "--opt-level", "O9"], "O0, O1, O2 and O3"),
+        (["compile", "m.cuir", "--input-shape", "x"], "NAME:1x3x224x224"),
+        (["compile", "m.cuir", "--input-shape", "x:1x-3"], "no shape"),
+        (["compile", "m.cuir", "--color", "blue"], "auto, always, never"),
+        (["compile", "m.cuir", "-j", "many"], "many"),
+        (["run"], "file is required"),
+    ],
+)
+def test_wrong_usage(cli, arguments: list[str], words: str):
+    done = cli(*arguments)
+    assert done.returncode == 2
+    assert re.search(words, done.stderr)
+    assert done.stdout == ""
+
+
+def test_refusals(cli, tmp_path: Path):
+    onnx.save(onnx_model("NoSuchOp"), tmp_path / "bad.onnx")
+    done = cli("compile", "bad.onnx", "-o", "bad.cuvil")
+    assert done.returncode == 1
+    assert done.stderr.startswith("error[unsupported-op]")
+    assert "\033[" not in done.stderr
+    assert not (tmp_path / "bad.cuvil").exists()
+    colored = cli("compile", "bad.onnx", "--color", "always")
+    assert "\033[1;31merror[unsupported-op]:\033[0m" in colored.stderr
+    assert cli("compile", "none.onnx").returncode == 1
+    assert "none.onnx" in cli("compile", "none.onnx").stderr
+    assert cli("compile", ".").returncode == 1
+
+
+def test_places_that_cannot_be_written(cli, mlp_text: Path, tmp_path: Path):
+    done = cli("compile", mlp_text, "-o", "no/such/folder/m.cuvil")
+    assert done.returncode == 1
+    assert "No such file or directory" in done.stderr
+    os.mkfifo(tmp_path / "pipe")
+    done = cli("compile", mlp_text, "-o", "pipe")
+    assert done.returncode == 1
+    assert "not a regular file" in done.stderr
+    assert (tmp_path / "pipe").is_fifo()
+    done = cli("compile", mlp_text, "-o", mlp_text)
+    assert done.returncode == 2
+    assert mlp_text.read_text() == MLP
+    (tmp_path / "folder").mkdir()
+    assert cli("compile", mlp_text, "-o", "folder").returncode == 0
+    assert (tmp_path / "folder" / "mlp.cuvil").exists()
+    if os.geteuid() != 0:
+        (tmp_path / "closed").mkdir(mode=0o500)
+        assert cli("compile", mlp_text, "-o", "closed/m.cuvil").returncode == 1
+
+
+def test_a_full_disk(cli, mlp_text: Path, tmp_path: Path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8k", "tmpfs", disk], capture_output=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no small disk can be mounted: {mounted.stderr.decode().strip()}")
+    try:
+        done = cli("compile", mlp_text, "-o", disk / "m.cuvil")
+        assert done.returncode == 1
+        assert "No space left on device" in done.stderr
+        assert list(disk.iterdir()) == []
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def test_standard_output(cli):
+    with open("/dev/full", "w") as full:
+        done = cli("ops", stdout=full, stderr=subprocess.PIPE, capture_output=False)
+    assert done.returncode == 1
+    assert "No space left on device" in done.stderr
+    read, write = os.pipe()
+    os.close(read)
+    done = cli("ops", stdout=write, stderr=subprocess.PIPE, capture_output=False)
+    os.close(write)
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+def test_ctrl_c(tmp_path: Path):
+
+    model = tmp_path / "big.onnx"
+    onnx.save(big_onnx(), model)
+    out = tmp_path / "out"
+    out.mkdir()
+    process = subprocess.Popen(
+        [*program(), "compile", model, "-o", out / "big.cuvil"], stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(0.7)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Interrupted" in errors
+    assert list(out.iterdir()) == []
+
+
+def test_run(cli, module: Path, tmp_path: Path):
+    want = np.maximum(X @ np.float32([[0.5, -1, 2], [1, 0, -0.25], [3, 1, 1], [-2, 0.125, 4]]), 0)
+    np.save(tmp_path / "x.npy", X)
+    np.save(tmp_path / "big_endian.npy", X.astype(">f4"))
+    np.save(tmp_path / "fortran.npy", np.asfortranarray(np.repeat(X, 2, 0)))
+    for feed in (["--input", "x=@x.npy"], ["-i", "@x.npy"], ["x.npy"], ["--input", "input=@big_endian.npy"]):
+        done = cli("run", module, *feed, "--output", "y=@y.npy")
+        assert done.returncode == 0, done.stderr
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), want)
+    assert cli("run", module, "fortran.npy", "-o", "y.npy").returncode == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), np.repeat(want, 2, 0))
+    for feed in ("-1,0,2,3", "x=-1,0,2,3", "[[-1,0,2,3]]"):
+        done = cli("run", module, "-i", feed, "-o", "-")
+        np.testing.assert_allclose(json.loads(done.stdout), want)
+    done = cli("run", module, "x=random:5x4")
+    assert done.stdout.startswith("y: f32[5,3]\n")
+    assert done.stdout == cli("run", module, "--threads", "1", "random:5x4").stdout
+    assert "y: f32[2,3]" in cli("run", module, "zeros:2x4").stdout
+    done = cli("run", module, "ones:1x4", "--repeat", "20", "-q")
+    assert re.search("latency over 20 runs: median .* 99 %", done.stdout)
+
+
+def test_run_compiles_a_model(cli, mlp_text: Path):
+    done = cli("run", mlp_text, "-1,0,2,3", "-o", "-")
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)[0]) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        ([], 2, r"input x: f32\[N,4\] is missing"),
+        (["--input", "z=1"], 2, "no input 'z'"),
+        (["x=1,2,3,4", "x=1,2,3,4"], 2, "given twice"),
+        (["1,2,3,4", "5"], 2, "too many inputs"),
+        (["x=1,2,3"], 2, "3 values do not fit"),
+        (["x=a,b,c,d"], 2, "'a' is no f32"),
+        (["x=[[1,2],[3]]"], 2, "different lengths"),
+        (["x=[[1,2"], 2, "no list"),
+        (["x=random"], 2, "size N is open"),
+        (["x=random:2xx4"], 2, "no shape"),
+        (["x=random:99999999999x4"], 2, "memory"),
+        (["x=random:2x3"], 1, r"\[2,3\], expected \[N,4\]"),
+        (["x=@none.npy"], 1, "cannot read none.npy: No such file"),
+        (["x=@f64.npy"], 1, "f64, expected f32"),
+        (["x=@text.npy"], 1, "not a .npy file"),
+        (["x=@objects.npy"], 1, "Python objects"),
+        (["1,2,3,4", "-o", "z=-"], 2, "no output 'z'"),
+        (["1,2,3,4", "-o", "y=@no/y.npy"], 1, "cannot write no/y.npy"),
+        (["1,2,3,4", "--threads", "-1"], 2, "threads"),
+    ],
+)
+def test_run_refuses(cli, module: Path, tmp_path: Path, arguments: list[str], status: int, words: str):
+    np.save(tmp_path / "f64.npy", np.zeros((1, 4)))
+    np.save(tmp_path / "objects.npy", np.array([None]), allow_pickle=True)
+    (tmp_path / "text.npy").write_text("hello")
+    done = cli("run", module, *arguments)
+    assert done.returncode == status
+    assert re.search(words, done.stderr)
+
+
+def test_run_refuses_what_is_no_module(cli, tmp_path: Path):
+    (tmp_path / "m.cuvil").write_text("hello")
+    for name in ("m.cuvil", "none.cuvil", "."):
+        done = cli("run", name)
+        assert done.returncode == 1
+        assert name in done.stderr
+
+
+def test_hostile_npy(cli, module: Path, tmp_path: Path):
+    np.save(tmp_path / "good.npy", X)
+    good = (tmp_path / "good.npy").read_bytes()
+    header = b"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"
+    files = [good[:n] for n in range(len(good))]
+    files += [good + b"x", good.replace(b"(1, 4)", b"(1,-4)"), good.replace(b"\x93NUMPY\x01", b"\x93NUMPY\x09")]
+    files += [b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header]
+    files += [b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + header]
+    for data in files[::9] + files[-5:]:
+        (tmp_path / "bad.npy").write_bytes(data)
+        done = cli("run", module, "bad.npy")
+        assert done.returncode == 1, data
+        assert "bad.npy" in done.stderr
+
+
+def test_inspect(cli, module: Path, tmp_path: Path):
+    done = cli("inspect", module)
+    assert done.returncode == 0
+    for words in ("x: f32[N,4]", "y: f32[N,3]", "levels v2, v3, v4", "workspace"):
+        assert words in done.stdout
+    assert "those that were written" in cli("inspect", module, "--check").stdout
+    data = json.loads(cli("inspect", module, "--json", "--check").stdout)
+    assert data["kind"] == "module"
+    assert data["weights_ok"] is True
+    assert data["manifest"]["inputs"][0]["name"] == "x"
+    damaged = bytearray(module.read_bytes())
+    at = damaged.find(np.float32(-0.25).tobytes() + np.float32(3).tobytes())
+    if at > 0:
+        damaged[at] ^= 1
+        (tmp_path / "damaged.cuvil").write_bytes(damaged)
+        assert cli("inspect", "damaged.cuvil", "--check").returncode == 1
+    (tmp_path / "cut.cuvil").write_bytes(module.read_bytes()[:-9])
+    assert cli("inspect", "cut.cuvil").returncode == 1
+
+
+def test_inspect_models(cli, mlp_text: Path, tmp_path: Path):
+    done = cli("inspect", mlp_text)
+    assert done.returncode == 0
+    assert "x: f32[N,4]" in done.stdout
+    assert "matmul" in done.stdout
+    onnx.save(onnx_model(), tmp_path / "good.onnx")
+    data = json.loads(cli("inspect", "good.onnx", "--json").stdout)
+    assert data["supported"] is True
+    assert data["ops"] == [{"name": "Relu", "domain": "", "count": 1, "supported": True}]
+    assert data["inputs"][0]["shape"] == ["N", 4]
+    onnx.save(onnx_model("NoSuchOp"), tmp_path / "bad.onnx")
+    done = cli("inspect", "bad.onnx")
+    assert done.returncode == 1
+    assert re.search(r"1  NoSuchOp\s+\(not supported\)", done.stdout)
+    assert "error[unsupported-op]" in done.stderr
+    assert cli("inspect", "none.onnx").returncode == 1
+
+
+def test_targets_and_ops(cli):
+    assert "cpu-x86-64" in cli("targets").stdout
+    assert re.search(r"^Softmax\s+opset +1-12", cli("ops").stdout, re.MULTILINE)
+    ops = json.loads(cli("ops", "--json").stdout)["onnx"]
+    assert {"Conv", "Gemm", "Softmax"} <= {op["name"] for op in ops}
+
+
+def test_a_terminal_sees_progress(mlp_text: Path, tmp_path: Path):
+    pty = pytest.importorskip("pty")
+    control, terminal = pty.openpty()
+    process = subprocess.Popen(
+        [*program(), "compile", mlp_text, "-o", tmp_path / "m.cuvil"], stderr=terminal, stdout=terminal
+    )
+    os.close(terminal)
+    seen = b""
+    while True:
+        try:
+            block = os.read(control, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        seen += block
+    os.close(control)
+    assert process.wait() == 0
+    assert re.search(rb"\[4/5\] codegen \d", seen)
