@@ -173,7 +173,7 @@ void StepWriter::emit_conv2d() {
     if (node_->operand(2)) out_.line("v = v + load(bias + at.channel);");
     loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
     out_.close("};");
-    std::string sizes = y.dim(3).constant() ? fmt::format("rows_of_conv2d({})", size(y.dim(3))) : "any_rows";
+    std::string sizes = y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(y.dim(1))) : "any_rows";
     Dim work = element_count(y.shape()) * x.dim(1) * r * s;
     out_.line("f.parallel(conv2d_tasks(p), {},", size(work));
     out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});", one_channel ? 1 : 16, sizes);
@@ -215,7 +215,7 @@ void StepWriter::emit_gemm() {
     input("b", 1);
     output();
     loop_.declare_operands(out_);
-    std::string sizes = m.constant() ? fmt::format("rows_of_tiles({})", size(m)) : "any_rows";
+    std::string sizes = m.constant() && n.constant() ? fmt::format("rows_of_tiles({}, {})", size(m), size(n)) : "any_rows";
     Dim work = m * n * k * batch;
     auto epilogue = [&] {
         out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");

@@ -22,13 +22,14 @@ void infer_conv2d(Inference& in) {
     if (!k || !c || !r || !s || *r < 1 || *s < 1) in.fail("the weight's sizes " + w.text() + " are not fixed and positive");
     if (groups < 1 || *k % groups != 0)
         in.fail(std::to_string(*k) + " output channels in " + std::to_string(groups) + " groups");
-    if (x.dim(1) != Dim(*c * groups))
-        in.fail("the input has " + x.dim(1).text() + " channels, the weight expects " + std::to_string(*c * groups));
+    Dim channels = Dim(*c) * Dim(groups);
+    if (x.dim(1) != channels)
+        in.fail("the input has " + x.dim(1).text() + " channels, the weight expects " + channels.text());
     if (in.has_operand(2) && in.type(2) != Type::tensor(x.dtype(), {*k}))
         in.fail("the bias is " + in.type(2).text() + ", expected " + Type::tensor(x.dtype(), {*k}).text());
     in.result(x.with_layout({}).with_shape({x.dim(0), *k,
-                                            window_output(x.dim(2), *r, strides[0], dilations[0], pads[0] + pads[2]),
-                                            window_output(x.dim(3), *s, strides[1], dilations[1], pads[1] + pads[3])}));
+                                            window_output(x.dim(2), *r, strides[0], dilations[0], Dim(pads[0]) + Dim(pads[2])),
+                                            window_output(x.dim(3), *s, strides[1], dilations[1], Dim(pads[1]) + Dim(pads[3]))}));
 }
 
 const OpDef defs[] = {

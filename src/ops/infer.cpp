@@ -36,8 +36,10 @@ int64_t normal_axis(const Inference& in, int64_t axis, int64_t rank) {
     return axis < 0 ? axis + rank : axis;
 }
 
-Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation, int64_t padding) {
-    return Dim::max(Dim::floordiv(size + Dim(padding - dilation * (kernel - 1) - 1), Dim(stride)) + Dim(1), Dim(0));
+Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
+                  const Dim& padding) {
+    Dim reach = Dim(dilation) * Dim(kernel - 1) + Dim(1); // in dims, as these are checked
+    return Dim::max(Dim::floordiv(size + padding - reach, Dim(stride)) + Dim(1), Dim(0));
 }
 
 void expect_ints(const Inference& in, std::string_view attribute, size_t count, int64_t least) {

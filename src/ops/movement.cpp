@@ -51,7 +51,7 @@ void infer_broadcast(Inference& in) {
             in.fail("mismatch at axis -" + std::to_string(i) + ": " + x.text() + " to " + text(shape));
     in.result(x.with_shape(shape));
     if (in.elements(0) && in.elements(0)->size() == 1 && shape.size() == 1)
-        if (auto count = shape[0].constant(); count && *count <= 64)
+        if (auto count = shape[0].constant(); count && *count >= 0 && *count <= 64)
             in.result_elements(std::vector<Dim>(static_cast<size_t>(*count), (*in.elements(0))[0]));
 }
 
@@ -67,8 +67,13 @@ void infer_slice(Inference& in) {
     auto start = rank == 1 ? starts[0].constant() : std::nullopt;
     auto size = rank == 1 ? sizes[0].constant() : std::nullopt;
     if (!in.elements(0) || !start || !size) return;
+    auto known = static_cast<int64_t>(in.elements(0)->size());
     std::vector<Dim> elements;
-    for (int64_t i = 0; i < *size; i++) elements.push_back(in.elements(0)->at(static_cast<size_t>(*start + i * steps[0])));
+    for (int64_t i = 0; i < *size; i++) {
+        auto at = static_cast<__int128>(*start) + static_cast<__int128>(i) * steps[0];
+        if (at < 0 || at >= known || *size > known) in.fail("the slice leaves " + x.text());
+        elements.push_back((*in.elements(0))[static_cast<size_t>(at)]);
+    }
     in.result_elements(std::move(elements));
 }
 
