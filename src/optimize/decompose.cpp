@@ -3,6 +3,8 @@
 #include "optimize/constants.hpp"
 #include "optimize/passes.hpp"
 
+#include <algorithm>
+
 namespace cuvil {
 namespace {
 
@@ -61,13 +63,38 @@ private:
     Type type_;
 };
 
+// Kernels reduce neighbouring axes; others move to the end first, in their order.
+Value* reduce_at_the_end(OpNode& node, Rewriter& rewriter) {
+    const Type& type = node.operand(0)->type();
+    std::vector<int64_t> kept, reduced;
+    const auto& axes = node.get<std::vector<int64_t>>("axes");
+    for (int64_t i = 0; i < type.rank(); i++) {
+        bool is_reduced = std::ranges::any_of(axes, [&](int64_t axis) { return (axis < 0 ? axis + type.rank() : axis) == i; });
+        (is_reduced && !type.dim(i).is(1) ? reduced : kept).push_back(i);
+    }
+    bool are_neighbours = true;
+    for (int64_t i : kept)
+        are_neighbours = are_neighbours && (reduced.empty() || i < reduced.front() || i > reduced.back() || type.dim(i).is(1));
+    if (are_neighbours) return nullptr;
+    std::vector<int64_t> perm = kept, last;
+    perm.insert(perm.end(), reduced.begin(), reduced.end());
+    for (auto i = static_cast<int64_t>(kept.size()); i < type.rank(); i++) last.push_back(i);
+    Value& moved = rewriter.make("transpose", {node.operand(0)}, {{"perm", perm}});
+    Value& result = rewriter.make(node.op(), {&moved}, {{"axes", last}});
+    return &rewriter.make("reshape", {&result}, {{"shape", node.result().type().shape()}});
+}
+
 void decompose_region(Region& region, Rewriter& rewriter) {
     for (auto at = region.nodes().begin(); at != region.nodes().end();) {
         OpNode& node = **at++;
         for (const auto& inner : node.regions()) decompose_region(*inner, rewriter);
-        if (node.op() != "batch_norm") continue;
         rewriter.insert_before(node);
         rewriter.set_location(node.location());
+        if (node.op().starts_with("reduce_")) {
+            if (Value* result = reduce_at_the_end(node, rewriter)) rewriter.replace(node, *result);
+            continue;
+        }
+        if (node.op() != "batch_norm") continue;
         Value& decomposed = BatchNorm(node, rewriter).decomposed();
         decomposed.set_type(node.result().type());
         rewriter.replace(node, decomposed);

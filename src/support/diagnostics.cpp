@@ -76,9 +76,14 @@ void internal_error(const char* file, int line, const std::string& what) {
 }
 
 Location join(const Location& a, const Location& b) {
+    constexpr std::string_view link = " + ";
+    constexpr size_t longest = 200;
     if (b.empty() || a == b) return a;
     if (a.empty()) return b;
-    return {a.file.empty() ? b.file : a.file, a.name.empty() || b.name.empty() ? a.name + b.name : a.name + " + " + b.name};
+    auto between_links = [&](const std::string& name) { return std::string(link) + name + std::string(link); };
+    bool contained = b.name.empty() || between_links(a.name).find(between_links(b.name)) != std::string::npos;
+    if (contained || a.name.size() + b.name.size() > longest) return a;
+    return {a.file.empty() ? b.file : a.file, a.name.empty() ? b.name : a.name + std::string(link) + b.name};
 }
 
 std::string quoted(std::string_view text) {

@@ -9,7 +9,7 @@ namespace cuvil {
 
 [[noreturn]] void internal_error(const char* file, int line, const std::string& what);
 
-// Joins the places of two nodes that became one.
+// Joins the places of two nodes that became one: "a + b", each name once, cut off where it would grow long.
 Location join(const Location& a, const Location& b);
 
 // `text` in double quotes, with quotes, backslashes and control characters escaped: the form of names in IR and errors.
