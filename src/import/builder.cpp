@@ -191,7 +191,12 @@ Value& GraphBuilder::make(std::string_view op, std::vector<Value*> operands, Att
             throw ImportError("unsupported-type", fmt::format("{} does not take elements of type {}", op,
                                                               name(operands[i]->type().dtype())));
     }
-    return rewriter_.make(op, std::move(operands), std::move(attributes));
+    Value& result = rewriter_.make(op, std::move(operands), std::move(attributes));
+    for (const Dim& size : result.type().shape())
+        if (size.constant().value_or(0) < 0)
+            throw ImportError("shape-mismatch",
+                              fmt::format("the result would have a negative size, {}", result.type().text()));
+    return result;
 }
 
 std::vector<Value*> GraphBuilder::broadcast_together(const std::vector<Value*>& operands) {

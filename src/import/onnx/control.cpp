@@ -42,7 +42,8 @@ Type common_type(Node& node, const Type& a, const Type& b, const std::set<std::s
         node.unsupported(fmt::format("output {} is {} from one branch, {} from the other", output, a.text(), b.text()));
     Shape shape;
     for (int64_t i = 0; i < a.rank(); i++)
-        shape.push_back(a.dim(i) == b.dim(i) && !mentions(a.dim(i), inner) ? a.dim(i) : node.build.fresh_dim("if"));
+        shape.push_back(a.dim(i) == b.dim(i) && !mentions(a.dim(i), inner) ? a.dim(i)
+                                                                           : node.build.fresh_dim("if_size"));
     return a.with_shape(std::move(shape));
 }
 
@@ -112,10 +113,26 @@ Attempt attempt(Node& node, const GraphProto& body, Value* trips, Value* conditi
     return made;
 }
 
-// The loop must carry each value in one type: a size that the body changes becomes a symbol of the region. True when
-// there was one.
-bool generalize(Node& node, std::vector<Type>& carried, const Attempt& made, std::set<std::string>& changing) {
-    bool has_changed = false;
+// The loop must carry each value in one type: a size that the body changes becomes a symbol of the region.
+std::vector<Type> carried_types(Node& node, const std::vector<std::vector<bool>>& changes,
+                                std::set<std::string>& symbols) {
+    std::vector<Type> types;
+    for (size_t i = 0; i < changes.size(); i++) {
+        Shape shape = node.type(2 + i).shape();
+        for (size_t k = 0; k < shape.size(); k++) {
+            if (!changes[i][k]) continue;
+            shape[k] = node.build.fresh_dim("carried");
+            symbols.insert(shape[k].as_symbol().value());
+        }
+        types.push_back(node.type(2 + i).with_shape(std::move(shape)));
+    }
+    return types;
+}
+
+// Marks the sizes that turned out to change; true when one was new.
+bool find_changes(Node& node, const std::vector<Type>& carried, const Attempt& made,
+                  std::vector<std::vector<bool>>& changes) {
+    bool is_new = false;
     for (size_t i = 0; i < carried.size(); i++) {
         const Type& given = made.results[1 + i]->type();
         if (!given.has_rank() || given.dtype() != carried[i].dtype())
@@ -124,21 +141,18 @@ bool generalize(Node& node, std::vector<Type>& carried, const Attempt& made, std
         if (given.rank() != carried[i].rank())
             node.unsupported(
                 fmt::format("the body turns carried value {} from {} into {}", i, carried[i].text(), given.text()));
-        Shape shape = carried[i].shape();
-        for (size_t k = 0; k < shape.size(); k++) {
-            if (shape[k] == given.shape()[k] || mentions(shape[k], changing)) continue;
-            shape[k] = node.build.fresh_dim("carried");
-            changing.insert(shape[k].as_symbol().value());
-            has_changed = true;
+        for (size_t k = 0; k < changes[i].size(); k++) {
+            if (changes[i][k] || carried[i].shape()[k] == given.shape()[k]) continue;
+            changes[i][k] = true;
+            is_new = true;
         }
-        carried[i] = carried[i].with_shape(std::move(shape));
     }
-    return has_changed;
+    return is_new;
 }
 
 Type outside_type(Node& node, const Type& type, const std::set<std::string>& inner) {
     Shape shape;
-    for (const Dim& d : type.shape()) shape.push_back(mentions(d, inner) ? node.build.fresh_dim("loop") : d);
+    for (const Dim& d : type.shape()) shape.push_back(mentions(d, inner) ? node.build.fresh_dim("loop_size") : d);
     return type.with_shape(std::move(shape));
 }
 
@@ -154,17 +168,19 @@ Values loop(Node& node) {
                           fmt::format("the body has {} inputs and {} outputs for {} carried values and {} outputs",
                                       body.inputs.size(), body.outputs.size(), count, node.output_count()));
     size_t stacked = body.outputs.size() - 1 - count;
-    std::vector<Type> carried;
-    for (size_t i = 0; i < count; i++) carried.push_back(node.type(2 + i));
+    std::vector<std::vector<bool>>& changes = node.importer().changing_sizes(body);
+    changes.resize(count);
+    for (size_t i = 0; i < count; i++) changes[i].resize(node.type(2 + i).shape().size());
 
-    std::set<std::string> changing;
     for (;;) {
+        std::set<std::string> changing;
+        std::vector<Type> carried = carried_types(node, changes, changing);
         Attempt made = attempt(node, body, trips, condition, carried, stacked);
         if (made.diag.has_errors() || any_poison(node, made.results)) {
             node.importer().append(made.diag);
             return Values(node.output_count(), &node.poison());
         }
-        if (generalize(node, carried, made, changing)) {
+        if (find_changes(node, carried, made, changes)) {
             build.rewriter().erase(*made.loop);
             continue;
         }

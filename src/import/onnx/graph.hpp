@@ -55,6 +55,9 @@ public:
     // Sends diagnostics elsewhere for a try; returns where they went before.
     Diagnostics* redirect(Diagnostics* to) { return std::exchange(diag_, to); }
     void append(const Diagnostics& diagnostics);
+    // For each carried value and axis of a loop: whether the body is known to change the size. Kept, so that a loop
+    // inside others is not found out anew for each of their tries.
+    std::vector<std::vector<bool>>& changing_sizes(const GraphProto& body) { return changing_sizes_[&body]; }
 
 private:
     using Names = std::unordered_set<std::string_view>;
@@ -99,6 +102,7 @@ private:
     Value poison_{Type(), ""};
     std::map<std::string_view, Dim> symbols_; // the model's names of sizes
     std::map<const TensorProto*, std::string> weights_;
+    std::map<const GraphProto*, std::vector<std::vector<bool>>> changing_sizes_;
     std::map<std::string, Unsupported> unsupported_;
     std::vector<std::string> unsupported_order_;
     size_t steps_left_;

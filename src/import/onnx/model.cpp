@@ -51,7 +51,10 @@ void check_opsets(const ModelProto& model, const std::string& file, Diagnostics&
     for (const OpsetProto& opset : model.opsets)
         if (opset.domain.empty() || opset.domain == "ai.onnx") found = &opset;
     if (!found) {
-        diag.error("unsupported-opset", "the model does not say which operator set it uses", {file, ""});
+        // A graph of other domains' operators alone needs none.
+        auto is_default = [](const NodeProto& node) { return node.domain.empty() || node.domain == "ai.onnx"; };
+        if (std::any_of(model.graph->nodes.begin(), model.graph->nodes.end(), is_default))
+            diag.error("unsupported-opset", "the model does not say which operator set it uses", {file, ""});
     } else if (found->version < oldest_opset) {
         diag.error("unsupported-opset", fmt::format("operator set {} is older than {}", found->version, oldest_opset),
                    {file, ""})

@@ -38,7 +38,7 @@ Range forward_range(const Dim& start, const Dim& end, int64_t step, const Dim& s
 Range backward_range(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
     auto clamp = [&](const Dim& p, int64_t low) {
         auto number = p.constant();
-        if (number && *number >= far) return size - 1;
+        if (number && (*number >= far || *number == -1)) return size - 1;
         if (number && *number <= -far) return Dim(low);
         return Dim::min(Dim::max(from_front(p, size), low), size - 1);
     };
