@@ -396,6 +396,16 @@ template <class V> INLINE V log(V x) {
     return select(nan_mask(x), x, result);
 }
 
+// log(1 + x), accurate for small x too: what 1 + x loses to rounding is made good by x / ((1 + x) - 1).
+template <class V> INLINE V log1p(V x) {
+    using T = element_of<V>;
+    V sum = V(T(1)) + x;
+    V result = log(sum) * (x / (sum - V(T(1))));
+    result = select(x < V(T(-1)), V(nan_of<T>), result);
+    auto as_it_is = (sum == V(T(1))) | (sum == V(infinity_of<T>)) | nan_mask(x);
+    return select(as_it_is, x, result);
+}
+
 // n / (a + b), where a >= |b|, with the rounding error of the sum taken back.
 template <class V> INLINE V divide_by_sum(V n, V a, V b) {
     V sum = a + b;

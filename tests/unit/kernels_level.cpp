@@ -58,15 +58,16 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
          run_binary<X, Y>(p, in, out, [](auto a, auto b) { return function; });                                        \
      }}
 #define FLOAT_MATH(T)                                                                                                  \
-    UNARY("exp " #T, exp(v), T, T), UNARY("log " #T, log(v), T, T), UNARY("tanh " #T, tanh(v), T, T),                  \
-        UNARY("sigmoid " #T, sigmoid(v), T, T), UNARY("erf " #T, erf(v), T, T), UNARY("sin " #T, sin(v), T, T),        \
-        UNARY("cos " #T, cos(v), T, T), UNARY("relu " #T, relu(v), T, T), UNARY("sign " #T, sign(v), T, T),            \
-        UNARY("round " #T, round(v), T, T), UNARY("floor " #T, floor(v), T, T), UNARY("sqrt " #T, sqrt(v), T, T),      \
-        UNARY("to i32 " #T, cast<i32>(v), T, i32), UNARY("to u8 " #T, cast<u8>(v), T, u8),                             \
-        UNARY("to i64 " #T, cast<i64>(v), T, i64), UNARY("to u64 " #T, cast<u64>(v), T, u64),                          \
-        UNARY("to bool " #T, cast<bool>(v), T, bool), BINARY("pow " #T, pow(a, b), T, T),                              \
-        BINARY("maximum " #T, maximum(a, b), T, T), BINARY("minimum " #T, minimum(a, b), T, T),                        \
-        BINARY("less " #T, less(a, b), T, bool), BINARY("where " #T, where(greater_equal(a, b), a, b), T, T)
+    UNARY("exp " #T, exp(v), T, T), UNARY("log " #T, log(v), T, T), UNARY("log1p " #T, log1p(v), T, T),                \
+        UNARY("tanh " #T, tanh(v), T, T), UNARY("sigmoid " #T, sigmoid(v), T, T), UNARY("erf " #T, erf(v), T, T),      \
+        UNARY("sin " #T, sin(v), T, T), UNARY("cos " #T, cos(v), T, T), UNARY("relu " #T, relu(v), T, T),              \
+        UNARY("sign " #T, sign(v), T, T), UNARY("round " #T, round(v), T, T), UNARY("floor " #T, floor(v), T, T),      \
+        UNARY("sqrt " #T, sqrt(v), T, T), UNARY("to i32 " #T, cast<i32>(v), T, i32),                                   \
+        UNARY("to u8 " #T, cast<u8>(v), T, u8), UNARY("to i64 " #T, cast<i64>(v), T, i64),                             \
+        UNARY("to u64 " #T, cast<u64>(v), T, u64), UNARY("to bool " #T, cast<bool>(v), T, bool),                       \
+        BINARY("pow " #T, pow(a, b), T, T), BINARY("maximum " #T, maximum(a, b), T, T),                                \
+        BINARY("minimum " #T, minimum(a, b), T, T), BINARY("less " #T, less(a, b), T, bool),                           \
+        BINARY("where " #T, where(greater_equal(a, b), a, b), T, T)
 #define INTEGER_MATH(T)                                                                                                \
     BINARY("div " #T, div(a, b), T, T), BINARY("rem " #T, rem(a, b), T, T), BINARY("mod " #T, mod(a, b), T, T),        \
         BINARY("floor_div " #T, floor_div(a, b), T, T), BINARY("pow " #T, pow(a, b), T, T),                            \

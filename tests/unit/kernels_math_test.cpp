@@ -97,6 +97,7 @@ long double sigmoid(long double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : st
 template <class T> void check_functions(const std::vector<T>& x, double easy, double hard) {
     check_function<T>("exp", x, [](long double v) { return std::exp(v); }, easy);
     check_function<T>("log", x, [](long double v) { return std::log(v); }, easy);
+    check_function<T>("log1p", x, [](long double v) { return std::log1p(v); }, hard + 1);
     check_function<T>("tanh", x, [](long double v) { return std::tanh(v); }, hard);
     check_function<T>("sigmoid", x, sigmoid, hard);
     check_function<T>("erf", x, [](long double v) { return std::erf(v); }, hard);
