@@ -1,35 +1,36 @@
 // Elementwise operators. Since opset 7 they all broadcast like NumPy.
 #include "import/onnx/rows.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace cuvil::onnx {
 namespace {
 
-template <const char* op> Values elementwise(Node& node) {
+// The name of an op as a template argument.
+struct OpName {
+    char text[16] = {};
+    template <size_t n> consteval OpName(const char (&name)[n]) { // NOLINT(google-explicit-constructor)
+        std::copy_n(name, n, text);
+    }
+};
+
+template <OpName op> Values elementwise(Node& node) {
     std::vector<Value*> operands(node.inputs().begin(), node.inputs().end());
     for (size_t i = 0; i < operands.size(); i++) operands[i] = &node.input(i);
-    return {&node.build.elementwise(op, operands)};
+    return {&node.build.elementwise(op.text, operands)};
 }
 
 // Min, Max, Sum: any number of operands.
-template <const char* op> Values chain(Node& node) {
+template <OpName op> Values chain(Node& node) {
     Value* result = &node.input(0);
-    for (size_t i = 1; i < node.input_count(); i++) result = &node.build.elementwise(op, {result, &node.input(i)});
+    for (size_t i = 1; i < node.input_count(); i++) result = &node.build.elementwise(op.text, {result, &node.input(i)});
     return {result};
 }
 
-constexpr char add[] = "add", sub[] = "sub", mul[] = "mul", div[] = "div", minimum[] = "minimum", maximum[] = "maximum",
-               neg[] = "neg", abs_[] = "abs", sign[] = "sign", sqrt_[] = "sqrt", reciprocal[] = "reciprocal",
-               exp_[] = "exp", log_[] = "log", floor_[] = "floor", ceil_[] = "ceil", round_[] = "round",
-               relu[] = "relu", sigmoid[] = "sigmoid", tanh_[] = "tanh", erf_[] = "erf", less[] = "less",
-               less_equal[] = "less_equal", greater[] = "greater", greater_equal[] = "greater_equal",
-               logical_and[] = "logical_and", logical_or[] = "logical_or", logical_xor[] = "logical_xor",
-               logical_not[] = "logical_not";
-
 Values mean(Node& node) {
-    Values sum = chain<add>(node);
+    Values sum = chain<"add">(node);
     return {&node.build.elementwise("div", *sum[0], static_cast<double>(node.input_count()))};
 }
 
@@ -169,53 +170,53 @@ Values cast(Node& node) {
 Values cast_like(Node& node) { return {&node.build.cast(node.input(0), node.type(1).dtype())}; }
 
 const Row rows[] = {
-    {"Abs", 6, newest, elementwise<abs_>, 1, 1, "", "abs"},
-    {"Add", 7, newest, elementwise<add>, 2, 2, "", "add"},
-    {"And", 7, newest, elementwise<logical_and>, 2, 2, "", "logical_and"},
+    {"Abs", 6, newest, elementwise<"abs">, 1, 1, "", "abs"},
+    {"Add", 7, newest, elementwise<"add">, 2, 2, "", "add"},
+    {"And", 7, newest, elementwise<"logical_and">, 2, 2, "", "logical_and"},
     {"Cast", 6, 18, cast, 1, 1, "to", "cast"},
     {"Cast", 19, 23, cast, 1, 1, "to saturate", "cast"},
     {"Cast", 24, newest, cast, 1, 1, "to saturate round_mode", "cast"},
     {"CastLike", 15, 18, cast_like, 2, 2, "", "cast"},
     {"CastLike", 19, 23, cast_like, 2, 2, "saturate", "cast"},
     {"CastLike", 24, newest, cast_like, 2, 2, "saturate round_mode", "cast"},
-    {"Ceil", 6, newest, elementwise<ceil_>, 1, 1, "", "ceil"},
+    {"Ceil", 6, newest, elementwise<"ceil">, 1, 1, "", "ceil"},
     {"Clip", 6, 10, clip_attributes, 1, 1, "min max", "maximum, minimum"},
     {"Clip", 11, newest, clip, 1, 3, "", "maximum, minimum"},
-    {"Div", 7, newest, elementwise<div>, 2, 2, "", "div"},
+    {"Div", 7, newest, elementwise<"div">, 2, 2, "", "div"},
     {"Equal", 7, newest, equal, 2, 2, "", "equal"},
-    {"Erf", 9, newest, elementwise<erf_>, 1, 1, "", "erf"},
-    {"Exp", 6, newest, elementwise<exp_>, 1, 1, "", "exp"},
-    {"Floor", 6, newest, elementwise<floor_>, 1, 1, "", "floor"},
-    {"Greater", 7, newest, elementwise<greater>, 2, 2, "", "greater"},
-    {"GreaterOrEqual", 12, newest, elementwise<greater_equal>, 2, 2, "", "greater_equal"},
+    {"Erf", 9, newest, elementwise<"erf">, 1, 1, "", "erf"},
+    {"Exp", 6, newest, elementwise<"exp">, 1, 1, "", "exp"},
+    {"Floor", 6, newest, elementwise<"floor">, 1, 1, "", "floor"},
+    {"Greater", 7, newest, elementwise<"greater">, 2, 2, "", "greater"},
+    {"GreaterOrEqual", 12, newest, elementwise<"greater_equal">, 2, 2, "", "greater_equal"},
     {"HardSigmoid", 6, newest, hard_sigmoid, 1, 1, "alpha beta", "mul, add, minimum, maximum"},
     {"HardSwish", 14, newest, hard_swish, 1, 1, "", "mul, add, minimum, maximum"},
     {"IsNaN", 9, newest, is_nan, 1, 1, "", "equal, logical_not"},
     {"LeakyRelu", 6, newest, leaky_relu, 1, 1, "alpha", "mul, less, where"},
-    {"Less", 7, newest, elementwise<less>, 2, 2, "", "less"},
-    {"LessOrEqual", 12, newest, elementwise<less_equal>, 2, 2, "", "less_equal"},
-    {"Log", 6, newest, elementwise<log_>, 1, 1, "", "log"},
-    {"Max", 8, newest, chain<maximum>, 1, any, "", "maximum"},
+    {"Less", 7, newest, elementwise<"less">, 2, 2, "", "less"},
+    {"LessOrEqual", 12, newest, elementwise<"less_equal">, 2, 2, "", "less_equal"},
+    {"Log", 6, newest, elementwise<"log">, 1, 1, "", "log"},
+    {"Max", 8, newest, chain<"maximum">, 1, any, "", "maximum"},
     {"Mean", 8, newest, mean, 1, any, "", "add, div"},
-    {"Min", 8, newest, chain<minimum>, 1, any, "", "minimum"},
+    {"Min", 8, newest, chain<"minimum">, 1, any, "", "minimum"},
     {"Mod", 10, newest, mod, 2, 2, "fmod", "div, mul, sub"},
-    {"Mul", 7, newest, elementwise<mul>, 2, 2, "", "mul"},
-    {"Neg", 6, newest, elementwise<neg>, 1, 1, "", "neg"},
-    {"Not", 1, newest, elementwise<logical_not>, 1, 1, "", "logical_not"},
-    {"Or", 7, newest, elementwise<logical_or>, 2, 2, "", "logical_or"},
+    {"Mul", 7, newest, elementwise<"mul">, 2, 2, "", "mul"},
+    {"Neg", 6, newest, elementwise<"neg">, 1, 1, "", "neg"},
+    {"Not", 1, newest, elementwise<"logical_not">, 1, 1, "", "logical_not"},
+    {"Or", 7, newest, elementwise<"logical_or">, 2, 2, "", "logical_or"},
     {"PRelu", 7, newest, prelu, 2, 2, "", "mul, less, where"},
     {"Pow", 7, newest, pow, 2, 2, "", "pow"},
-    {"Reciprocal", 6, newest, elementwise<reciprocal>, 1, 1, "", "reciprocal"},
-    {"Relu", 6, newest, elementwise<relu>, 1, 1, "", "relu"},
-    {"Round", 11, newest, elementwise<round_>, 1, 1, "", "round"},
-    {"Sigmoid", 6, newest, elementwise<sigmoid>, 1, 1, "", "sigmoid"},
-    {"Sign", 9, newest, elementwise<sign>, 1, 1, "", "sign"},
-    {"Sqrt", 6, newest, elementwise<sqrt_>, 1, 1, "", "sqrt"},
-    {"Sub", 7, newest, elementwise<sub>, 2, 2, "", "sub"},
-    {"Sum", 8, newest, chain<add>, 1, any, "", "add"},
-    {"Tanh", 6, newest, elementwise<tanh_>, 1, 1, "", "tanh"},
+    {"Reciprocal", 6, newest, elementwise<"reciprocal">, 1, 1, "", "reciprocal"},
+    {"Relu", 6, newest, elementwise<"relu">, 1, 1, "", "relu"},
+    {"Round", 11, newest, elementwise<"round">, 1, 1, "", "round"},
+    {"Sigmoid", 6, newest, elementwise<"sigmoid">, 1, 1, "", "sigmoid"},
+    {"Sign", 9, newest, elementwise<"sign">, 1, 1, "", "sign"},
+    {"Sqrt", 6, newest, elementwise<"sqrt">, 1, 1, "", "sqrt"},
+    {"Sub", 7, newest, elementwise<"sub">, 2, 2, "", "sub"},
+    {"Sum", 8, newest, chain<"add">, 1, any, "", "add"},
+    {"Tanh", 6, newest, elementwise<"tanh">, 1, 1, "", "tanh"},
     {"Where", 9, newest, where, 3, 3, "", "where"},
-    {"Xor", 7, newest, elementwise<logical_xor>, 2, 2, "", "logical_xor"},
+    {"Xor", 7, newest, elementwise<"logical_xor">, 2, 2, "", "logical_xor"},
 };
 
 } // namespace
