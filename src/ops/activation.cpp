@@ -27,6 +27,16 @@ const OpDef defs[] = {
         .tests = &unary_grid,
     },
     {
+        .name = "softplus",
+        .summary = "log(1 + exp(x)), without leaving the range",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = same_as_first,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("add(relu(x), log1p(exp(neg(abs(x)))))"),
+        .reference = "np.logaddexp(x, 0)",
+        .tests = &unary_grid,
+    },
+    {
         .name = "tanh",
         .summary = "The hyperbolic tangent",
         .operands = {{"x", Accepts::Floating}},

@@ -211,6 +211,7 @@ const Row rows[] = {
     {"Round", 11, newest, elementwise<"round">, 1, 1, "", "round"},
     {"Sigmoid", 6, newest, elementwise<"sigmoid">, 1, 1, "", "sigmoid"},
     {"Sign", 9, newest, elementwise<"sign">, 1, 1, "", "sign"},
+    {"Softplus", 1, newest, elementwise<"softplus">, 1, 1, "", "softplus"},
     {"Sqrt", 6, newest, elementwise<"sqrt">, 1, 1, "", "sqrt"},
     {"Sub", 7, newest, elementwise<"sub">, 2, 2, "", "sub"},
     {"Sum", 8, newest, chain<"add">, 1, any, "", "add"},
