@@ -1,6 +1,6 @@
 #pragma once
-// What an emitted program needs besides kernels: the state of one run, and the way to the host. A run is a straight line
-// of steps; each finds its tensors in the frame's table of buffers and its sizes in the table of dims.
+// What an emitted program needs besides kernels: the state of one run, and the way to the host. A run is a straight
+// line of steps; each finds its tensors in the frame's table of buffers and its sizes in the table of dims.
 #include "cuvil/cuvil.h"
 #include "kernels/parallel.hpp"
 
@@ -64,8 +64,7 @@ struct Frame {
             }
             return;
         }
-        call->host->parallel_for(
-            call->host, n, [](void* context, i64 i, i32) { (*static_cast<F*>(context))(i); }, &f);
+        call->host->parallel_for(call->host, n, [](void* context, i64 i, i32) { (*static_cast<F*>(context))(i); }, &f);
     }
 
     // f(range) for pieces of 0 .. n, of about 16384 units of work each.
@@ -116,8 +115,8 @@ struct Frame {
         }
     }
 
-    // Memory of a tensor, until the end of the region at `depth` or of the run. nullptr, with a status, when the host has
-    // no more.
+    // Memory of a tensor, until the end of the region at `depth` or of the run. nullptr, with a status, when the host
+    // has no more.
     [[gnu::noinline]] u8* alloc(i64 bytes, i64 depth) {
         if (held_count == held_capacity) {
             const i64 capacity = larger(16, 2 * held_capacity);
@@ -152,9 +151,7 @@ struct Frame {
         return nullptr;
     }
 
-    INLINE void release(const u8* data) {
-        raw_free(disown(data));
-    }
+    INLINE void release(const u8* data) { raw_free(disown(data)); }
 
     // The end of a region: its blocks, and those of the regions inside, go back.
     [[gnu::noinline]] void release_region(i64 depth) {
@@ -297,9 +294,7 @@ struct CheckedSizes {
         return floordiv(a, b);
     }
     // Bytes of a slot of the workspace.
-    INLINE i64 aligned(i64 bytes) {
-        return add(bytes, 63) & ~i64(63);
-    }
+    INLINE i64 aligned(i64 bytes) { return add(bytes, 63) & ~i64(63); }
 };
 
 } // namespace CUVIL_ISA

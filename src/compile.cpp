@@ -56,8 +56,10 @@ std::vector<std::string> levels_of(const CompileOptions& options) {
         if (std::ranges::find(target->levels, level) == target->levels.end())
             diag.error("unknown-level", "target '" + wanted + "' has no level '" + level + "'")
                 .suggest("see `cuvil targets`");
-    if (options.opt_level.size() != 2 || options.opt_level[0] != 'O' || options.opt_level[1] < '0' || options.opt_level[1] > '3')
-        diag.error("bad-option", "there is no optimisation level '" + options.opt_level + "'").suggest("O0, O1, O2 or O3");
+    if (options.opt_level.size() != 2 || options.opt_level[0] != 'O' || options.opt_level[1] < '0' ||
+        options.opt_level[1] > '3')
+        diag.error("bad-option", "there is no optimisation level '" + options.opt_level + "'")
+            .suggest("O0, O1, O2 or O3");
     for (const auto* names : {&options.disabled_passes, &options.print_after})
         for (const std::string& name : *names) {
             std::vector<std::string> known = pass_names();
@@ -67,12 +69,15 @@ std::vector<std::string> levels_of(const CompileOptions& options) {
     diag.stop_if_errors();
     std::vector<std::string> levels;
     for (const std::string& level : target->levels)
-        if (options.levels.empty() || std::ranges::find(options.levels, level) != options.levels.end()) levels.push_back(level);
+        if (options.levels.empty() || std::ranges::find(options.levels, level) != options.levels.end())
+            levels.push_back(level);
     return levels;
 }
 
 void dump_after(const CompileOptions& options, std::string_view pass, const std::string& text) {
-    auto asked = [&](std::string_view name) { return std::ranges::find(options.print_after, name) != options.print_after.end(); };
+    auto asked = [&](std::string_view name) {
+        return std::ranges::find(options.print_after, name) != options.print_after.end();
+    };
     if (options.dump && (asked(pass) || asked("all"))) options.dump(pass, text);
 }
 
@@ -93,7 +98,8 @@ Program optimized(const Source& source, const CompileOptions& options, Diagnosti
     return program;
 }
 
-Lowered lowered(const Source& source, const std::vector<std::string>& levels, const CompileOptions& options, Diagnostics& diag) {
+Lowered lowered(const Source& source, const std::vector<std::string>& levels, const CompileOptions& options,
+                Diagnostics& diag) {
     Program program = optimized(source, options, diag);
     tell(options, 3, "plan");
     // From here on the target is known and no rewrite rule runs.
@@ -173,7 +179,9 @@ const std::vector<Target>& targets() {
         std::vector<std::string> x86 = {"v2", "v3", "v4"};
         return std::vector<Target>{
             {"cpu-x86-64", "x86-64 with SSE4.2 (v2), AVX2 (v3) and AVX-512 (v4) code in one file, chosen at load", x86},
-            {"native", "only the best level of this machine's processor", {std::string(rt::cpu_levels().empty() ? "v2" : rt::cpu_levels().back())}},
+            {"native",
+             "only the best level of this machine's processor",
+             {std::string(rt::cpu_levels().empty() ? "v2" : rt::cpu_levels().back())}},
         };
     }();
     return all;

@@ -81,15 +81,15 @@ typedef struct cuvil_call {
     void* workspace;       /* workspace_size(dims, threads) bytes, 64-byte aligned, any content */
     const int64_t* dims;   /* as bind() filled them */
     const cuvil_value* in; /* row-major without gaps; CUVIL_NONE where the input has a default */
-    cuvil_value* out; /* tensors of known shape are given; others are CUVIL_NONE and come from host->alloc */
-    void* state;      /* the mutable buffers of one instance; NULL where the manifest names none */
+    cuvil_value* out;      /* tensors of known shape are given; others are CUVIL_NONE and come from host->alloc */
+    void* state;           /* the mutable buffers of one instance; NULL where the manifest names none */
     const int32_t* cancel; /* polled between steps; NULL: cannot be cancelled */
     cuvil_failure* failure;
     int32_t threads;
 } cuvil_call;
 
-typedef struct cuvil_level { /* one copy of the code per instruction-set level, least demanding first */
-    const char* name;        /* "v2", "v3", "v4", ... */
+typedef struct cuvil_level {           /* one copy of the code per instruction-set level, least demanding first */
+    const char* name;                  /* "v2", "v3", "v4", ... */
     int32_t (*run)(const cuvil_call*); /* a CUVIL_* status; makes no system call and takes no lock */
 } cuvil_level;
 
@@ -107,11 +107,11 @@ typedef struct cuvil_program { /* a module's one exported symbol: `const cuvil_p
 
 enum {
     CUVIL_OK = 0,
-    CUVIL_ERROR_FILE = 1,      /* not a module, damaged, or of another ABI, level or machine */
-    CUVIL_ERROR_NAME = 2,      /* no input or output of this name; a missing input */
-    CUVIL_ERROR_TYPE = 3,      /* another dtype or kind of value */
-    CUVIL_ERROR_SHAPE = 4,     /* another rank or size */
-    CUVIL_ERROR_MODEL = 5,     /* the model's own check failed, for example an index out of range */
+    CUVIL_ERROR_FILE = 1,  /* not a module, damaged, or of another ABI, level or machine */
+    CUVIL_ERROR_NAME = 2,  /* no input or output of this name; a missing input */
+    CUVIL_ERROR_TYPE = 3,  /* another dtype or kind of value */
+    CUVIL_ERROR_SHAPE = 4, /* another rank or size */
+    CUVIL_ERROR_MODEL = 5, /* the model's own check failed, for example an index out of range */
     CUVIL_ERROR_MEMORY = 6,
     CUVIL_ERROR_CANCELLED = 7
 };

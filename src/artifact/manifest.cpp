@@ -50,9 +50,9 @@ void describe_steps(const Plan& plan, const RegionPlan& region, Json& out) {
         auto kernel = step.anchor ? plan.kernels.find(step.anchor) : plan.kernels.end();
         out.push_back({{"number", step.number},
                        {"name", step.name},
-                       {"kernel", kernel != plan.kernels.end()   ? kernel->second
+                       {"kernel", kernel != plan.kernels.end() ? kernel->second
                                   : step.kind == Step::Control ? std::string(step.anchor->op())
-                                                                 : "loop"},
+                                                               : "loop"},
                        {"ops", ops}});
         for (const RegionPlan& inner : step.regions) describe_steps(plan, inner, out);
     }
@@ -65,7 +65,8 @@ std::string manifest_of(const Program& program, const Plan& plan, const Manifest
     Json dims = Json::array(), inputs = Json::array(), outputs = Json::array(), checks = Json::array();
     for (const DimEntry& entry : plan.dims) dims.push_back(entry.value.text());
     for (size_t i = 0; i < main.inputs.size(); i++)
-        inputs.push_back(describe(plan, main.inputs[i].name, main.body().arguments()[i]->type(), !main.inputs[i].default_value.empty()));
+        inputs.push_back(describe(plan, main.inputs[i].name, main.body().arguments()[i]->type(),
+                                  !main.inputs[i].default_value.empty()));
     for (size_t i = 0; i < main.outputs.size(); i++)
         outputs.push_back(describe(plan, main.outputs[i].name, main.body().terminator()->operand(i)->type(), false));
     for (const Check& check : plan.checks) checks.push_back({{"message", check.message}, {"node", check.node}});

@@ -90,8 +90,10 @@ private:
         auto is_fixed = [&](size_t i) { return pairs[i].first >= 0; };
 
         out_.open("{{ // {}", harmless(step.name));
-        out_.line("const i64 trips = {};", node.operand(0) ? fmt::format("*f.at<i64>({})", plan_.buffer(*node.operand(0))) : "INT64_MAX");
-        out_.line("bool going = {};", node.operand(1) ? fmt::format("*f.at<bool>({})", plan_.buffer(*node.operand(1))) : "true");
+        out_.line("const i64 trips = {};",
+                  node.operand(0) ? fmt::format("*f.at<i64>({})", plan_.buffer(*node.operand(0))) : "INT64_MAX");
+        out_.line("bool going = {};",
+                  node.operand(1) ? fmt::format("*f.at<bool>({})", plan_.buffer(*node.operand(1))) : "true");
         for (size_t i = 0; i < carried; i++) {
             const Value& first = *node.operand(i + 2);
             bind_sizes(argument(i).type(), first.type());
@@ -121,7 +123,8 @@ private:
         }
         for (size_t i = 0; i < stacked; i++) {
             const Value& slice = *end.operand(1 + carried + i);
-            out_.line("f.append(stack{0}, used{0}, capacity{0}, {1}, {2}, {3});", i, at(slice), bytes(slice.type()), depth);
+            out_.line("f.append(stack{0}, used{0}, capacity{0}, {1}, {2}, {3});", i, at(slice), bytes(slice.type()),
+                      depth);
             check_alive();
         }
         out_.line("going = *f.at<bool>({});", plan_.buffer(*end.operand(0)));

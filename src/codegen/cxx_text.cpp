@@ -22,7 +22,9 @@ struct Dialect {
 };
 
 const Dialect plain = {
-    [](const std::string& a, const std::string& b) { return b.starts_with('-') ? a + " - " + b.substr(1) : a + " + " + b; },
+    [](const std::string& a, const std::string& b) {
+        return b.starts_with('-') ? a + " - " + b.substr(1) : a + " + " + b;
+    },
     [](const std::string& a, const std::string& b) { return a + " * " + b; },
     "floordiv",
 };

@@ -16,7 +16,8 @@ namespace cuvil {
 class CxxText {
 public:
     template <class... Args> void line(fmt::format_string<Args...> format, Args&&... args) {
-        text_ += std::string(static_cast<size_t>(depth_) * 4, ' ') + fmt::format(format, std::forward<Args>(args)...) + '\n';
+        text_ +=
+            std::string(static_cast<size_t>(depth_) * 4, ' ') + fmt::format(format, std::forward<Args>(args)...) + '\n';
     }
     void blank() { text_ += '\n'; }
     template <class... Args> void open(fmt::format_string<Args...> format, Args&&... args) {

@@ -114,7 +114,8 @@ template <class F> void LoopCode::emit_nodes(CxxText& out, F text_of) const {
     out.line("return v{};", c_.step.fused.size() - 1);
 }
 
-void LoopCode::emit_epilogue(CxxText& out, std::string_view accumulator, std::string_view full, std::string_view along) const {
+void LoopCode::emit_epilogue(CxxText& out, std::string_view accumulator, std::string_view full,
+                             std::string_view along) const {
     if (c_.step.fused.empty()) {
         out.line("return {};", accumulator);
         return;
@@ -162,14 +163,17 @@ void LoopCode::emit_blocked(CxxText& out) const {
     const Type& type = c_.step.outputs.at(0)->type();
     const Layout& l = type.layout();
     auto size = [&](const Dim& d) { return size_text(c_.plan, d); };
-    out.line("const auto l = Blocked{{.channels = {}, .h = {}, .w = {}, .top = {}, .left = {}, .bottom = {}, .right = {}}};",
-             size(type.dim(1)), size(type.dim(2)), size(type.dim(3)), size(l.top), size(l.left), size(l.bottom), size(l.right));
+    out.line(
+        "const auto l = Blocked{{.channels = {}, .h = {}, .w = {}, .top = {}, .left = {}, .bottom = {}, .right = {}}};",
+        size(type.dim(1)), size(type.dim(2)), size(type.dim(3)), size(l.top), size(l.left), size(l.bottom),
+        size(l.right));
     std::string arguments;
     for (const Operand& o : operands_)
         arguments += fmt::format(", {}{{{}}}", o.value->type().layout() == l ? "Same" : "PerChannel", o.name);
     Dim work = element_count(type.shape()) * Dim(static_cast<int64_t>(c_.step.fused.size()));
     out.line("const i64 n = {};", size(type.dim(0)));
-    out.line("f.parallel_ranges(blocked_planes(n, l), {}, [=](Range planes) {{ map_blocked(l, n, planes, y, expression{}); }});",
+    out.line("f.parallel_ranges(blocked_planes(n, l), {}, [=](Range planes) {{ map_blocked(l, n, planes, y, "
+             "expression{}); }});",
              size(work), arguments);
 }
 

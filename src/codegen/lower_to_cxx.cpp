@@ -25,12 +25,12 @@ constexpr std::string_view kernel_headers = R"(#include "kernels/conv.hpp"
 )";
 
 std::string cxx_dtype(DType dtype) {
-    int code = dtype == DType::Bool             ? 6
-               : dtype == DType::BF16           ? 4
-               : is_floating(dtype)             ? 2
-               : is_unsigned_integer(dtype)     ? 1
-               : is_signed_integer(dtype)       ? 0
-                                                : 5;
+    int code = dtype == DType::Bool         ? 6
+               : dtype == DType::BF16       ? 4
+               : is_floating(dtype)         ? 2
+               : is_unsigned_integer(dtype) ? 1
+               : is_signed_integer(dtype)   ? 0
+                                            : 5;
     return fmt::format("{{{}, {}, 1}}", code, size_of(dtype) * 8);
 }
 
@@ -131,7 +131,8 @@ private:
             for (size_t i = 0; i < plan_.buffers.size(); i++)
                 if (plan_.buffers[i].place == Buffer::Slot && plan_.buffers[i].index == static_cast<int>(s))
                     out.line("b[{}] = slot;", i);
-            if (s + 1 < plan_.slots.size()) out.line("slot += (({}) + 63) & ~i64(63);", slot_size(plan_.slots[s], false));
+            if (s + 1 < plan_.slots.size())
+                out.line("slot += (({}) + 63) & ~i64(63);", slot_size(plan_.slots[s], false));
         }
         for (size_t i = 0; i < plan_.buffers.size(); i++) {
             const Buffer& b = plan_.buffers[i];
@@ -172,7 +173,8 @@ private:
                 continue;
             }
             out.open("{{");
-            out.line("const i64 shape[{}] = {};", std::max<size_t>(1, type.shape().size()), sizes_text(plan_, type.shape()));
+            out.line("const i64 shape[{}] = {};", std::max<size_t>(1, type.shape().size()),
+                     sizes_text(plan_, type.shape()));
             out.line("f.give({}, b[{}], {}, {}, shape, {});", i, number, cxx_dtype(type.dtype()), bytes, type.rank());
             out.close();
         }
@@ -223,7 +225,8 @@ private:
         out.line("return CUVIL_ERROR_SHAPE;");
         out.close();
         out.blank();
-        out.open("i32 bind([[maybe_unused]] const cuvil_value* in, [[maybe_unused]] i64* d, [[maybe_unused]] cuvil_failure* failure) {{");
+        out.open("i32 bind([[maybe_unused]] const cuvil_value* in, [[maybe_unused]] i64* d, [[maybe_unused]] "
+                 "cuvil_failure* failure) {{");
         out.line("[[maybe_unused]] CheckedSizes sizes;");
         out.paste(body.text());
         out.line("return CUVIL_OK;");
@@ -241,7 +244,8 @@ private:
                 const Shape& shape = inputs[i]->type().shape();
                 bool has_default = !program_.main().inputs[i].default_value.empty();
                 for (size_t axis = 0; axis < shape.size(); axis++) {
-                    std::string given = fmt::format("in[{}].as.{}.shape[{}]", i, is_string_input(i) ? "strings" : "tensor", axis);
+                    std::string given =
+                        fmt::format("in[{}].as.{}.shape[{}]", i, is_string_input(i) ? "strings" : "tensor", axis);
                     auto symbol = shape[axis].as_symbol();
                     bool binds = symbol && !has_default && !bound.contains(*symbol);
                     if (first_pass && binds) {
@@ -251,9 +255,11 @@ private:
                     }
                     if (first_pass || binder_.contains({i, axis})) continue;
                     int check = plan_.check(fmt::format("input '{}' has size {{0}} at axis {}, expected {{1}}",
-                                                        program_.main().inputs[i].name, axis), "");
+                                                        program_.main().inputs[i].name, axis),
+                                            "");
                     std::string wanted = checked_size_text(plan_, shape[axis]);
-                    out.open("if ({}{} != {}) {{", has_default ? fmt::format("in[{}].tag != CUVIL_NONE && ", i) : "", given, wanted);
+                    out.open("if ({}{} != {}) {{", has_default ? fmt::format("in[{}].tag != CUVIL_NONE && ", i) : "",
+                             given, wanted);
                     out.line("return fail(failure, {}, {}, {});", check, given, wanted);
                     out.close();
                 }
@@ -266,9 +272,11 @@ private:
         check_sizes_in(program_.main().body(), seen, out);
         for (size_t i = 0; i < plan_.dims.size(); i++)
             if (plan_.dims[i].at_entry && !plan_.dims[i].value.as_symbol())
-                out.line("d[{}] = {}; // {}", i, checked_size_text(plan_, plan_.dims[i].value), plan_.dims[i].value.text());
+                out.line("d[{}] = {}; // {}", i, checked_size_text(plan_, plan_.dims[i].value),
+                         plan_.dims[i].value.text());
         out.open("if (sizes.overflow) {{");
-        out.line("return fail(failure, {});", plan_.check("the inputs' sizes make a tensor larger than 64 bits can count", ""));
+        out.line("return fail(failure, {});",
+                 plan_.check("the inputs' sizes make a tensor larger than 64 bits can count", ""));
         out.close();
     }
 
@@ -312,7 +320,8 @@ private:
         out.open("u64 workspace_size([[maybe_unused]] const i64* d, i32) {{");
         out.line("CheckedSizes sizes;");
         out.line("i64 bytes = 64;");
-        for (const Slot& slot : plan_.slots) out.line("bytes = sizes.add(bytes, sizes.aligned({}));", slot_size(slot, true));
+        for (const Slot& slot : plan_.slots)
+            out.line("bytes = sizes.add(bytes, sizes.aligned({}));", slot_size(slot, true));
         out.line("return sizes.overflow ? UINT64_MAX : static_cast<u64>(bytes);");
         out.close();
     }

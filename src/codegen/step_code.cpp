@@ -58,13 +58,14 @@ private:
     std::string padded(const Type& t) const { return image("Padded", t); }
     std::string image(std::string_view kind, const Type& t) const {
         const Layout& l = t.layout();
-        return fmt::format("{}{{.channels = {}, .h = {}, .w = {}, .top = {}, .left = {}, .bottom = {}, .right = {}}}", kind,
-                           size(t.dim(1)), size(t.dim(2)), size(t.dim(3)), size(l.top), size(l.left), size(l.bottom),
-                           size(l.right));
+        return fmt::format("{}{{.channels = {}, .h = {}, .w = {}, .top = {}, .left = {}, .bottom = {}, .right = {}}}",
+                           kind, size(t.dim(1)), size(t.dim(2)), size(t.dim(3)), size(l.top), size(l.left),
+                           size(l.bottom), size(l.right));
     }
 
     static Dim product(const Shape& shape, size_t begin, size_t end) {
-        return element_count(Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
+        return element_count(
+            Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
     }
 
     // ---- Families
@@ -173,21 +174,24 @@ void StepWriter::emit_conv2d() {
     if (node_->operand(2)) out_.line("v = v + load(bias + at.channel);");
     loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
     out_.close("};");
-    std::string sizes = y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(y.dim(1))) : "any_rows";
+    std::string sizes =
+        y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(y.dim(1))) : "any_rows";
     Dim work = element_count(y.shape()) * x.dim(1) * r * s;
     out_.line("f.parallel(conv2d_tasks(p), {},", size(work));
-    out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});", one_channel ? 1 : 16, sizes);
+    out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});",
+              one_channel ? 1 : 16, sizes);
 }
 
 void StepWriter::emit_conv_any() {
     const Type &x = type(0), &w = type(1), &y = result_type();
     const auto &strides = ints("strides"), &dilations = ints("dilations"), &pads = ints("pads");
     std::string_view t = cxx_name(x.dtype());
-    out_.line("const ConvAny<2> p = {{.n = {}, .c = {}, .k = {}, .groups = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, .kernel = {{{}, {}}}, "
+    out_.line("const ConvAny<2> p = {{.n = {}, .c = {}, .k = {}, .groups = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, "
+              ".kernel = {{{}, {}}}, "
               ".stride = {{{}, {}}}, .dilation = {{{}, {}}}, .pad = {{{}, {}}}}};",
-              size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), node_->get<int64_t>("groups"), size(x.dim(2)), size(x.dim(3)),
-              size(y.dim(2)), size(y.dim(3)), size(w.dim(2)), size(w.dim(3)), strides[0], strides[1], dilations[0],
-              dilations[1], pads[0], pads[1]);
+              size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), node_->get<int64_t>("groups"), size(x.dim(2)),
+              size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), size(w.dim(2)), size(w.dim(3)), strides[0], strides[1],
+              dilations[0], dilations[1], pads[0], pads[1]);
     input("x", 0);
     input("w", 1);
     if (node_->operand(2))
@@ -210,29 +214,35 @@ void StepWriter::emit_gemm() {
         m = m * leading;
     else
         batch = leading;
-    out_.line("const Gemm g = {{.m = {}, .n = {}, .k = {}, .lda = {}, .ldc = {}}};", size(m), size(n), size(k), size(k), size(n));
+    out_.line("const Gemm g = {{.m = {}, .n = {}, .k = {}, .lda = {}, .ldc = {}}};", size(m), size(n), size(k), size(k),
+              size(n));
     input("a", 0);
     input("b", 1);
     output();
     loop_.declare_operands(out_);
-    std::string sizes = m.constant() && n.constant() ? fmt::format("rows_of_tiles({}, {})", size(m), size(n)) : "any_rows";
+    std::string sizes =
+        m.constant() && n.constant() ? fmt::format("rows_of_tiles({}, {})", size(m), size(n)) : "any_rows";
     Dim work = m * n * k * batch;
     auto epilogue = [&] {
         out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
         if (!batch.is(1)) out_.line("at.offset += matrix * g.m * g.n;");
-        loop_.emit_epilogue(out_, "v", "load_lanes({0} + at.offset, at.lanes)", "load_lanes({0} + at.channel, at.lanes)");
+        loop_.emit_epilogue(out_, "v", "load_lanes({0} + at.offset, at.lanes)",
+                            "load_lanes({0} + at.channel, at.lanes)");
         out_.close("};");
     };
     if (batch.is(1)) {
         epilogue();
-        out_.line("f.parallel(gemm_tasks(g), {}, [=](i64 task) {{ gemm_task<{}>(g, task, a, b, y, epilogue); }});", size(work), sizes);
+        out_.line("f.parallel(gemm_tasks(g), {}, [=](i64 task) {{ gemm_task<{}>(g, task, a, b, y, epilogue); }});",
+                  size(work), sizes);
         return;
     }
     out_.line("const i64 tasks = larger(1, gemm_tasks(g));");
     out_.open("f.parallel(g.m * g.n == 0 ? 0 : ({}) * tasks, {}, [=](i64 i) {{", size(batch), size(work));
     out_.line("const i64 matrix = i / tasks;");
     epilogue();
-    out_.line("gemm_task<{}>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * g.m * g.n, epilogue);", sizes);
+    out_.line("gemm_task<{}>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * "
+              "g.m * g.n, epilogue);",
+              sizes);
     out_.close("});");
 }
 
@@ -242,8 +252,8 @@ void StepWriter::emit_pack() {
     input("b", 0);
     output();
     out_.line("const i64 k = {}, n = {};", size(k), size(n));
-    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b + i * k * n, n, 1, y + i * packed_size(k, n)); }});", size(batch),
-              size(batch * k * n));
+    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b + i * k * n, n, 1, y + i * packed_size(k, n)); }});",
+              size(batch), size(batch * k * n));
 }
 
 void StepWriter::emit_matmul_any() {
@@ -263,8 +273,10 @@ void StepWriter::emit_matmul_any() {
 
 void StepWriter::emit_pool_blocked() {
     const Type &x = type(0), &y = result_type();
-    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"), &pads = ints("pads");
-    out_.line("const Pool2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .oh = {}, .ow = {}, .kh = {}, .kw = {}, .stride_h = {}, .stride_w = {}, "
+    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"),
+               &pads = ints("pads");
+    out_.line("const Pool2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .oh = {}, .ow = {}, .kh = {}, .kw = {}, "
+              ".stride_h = {}, .stride_w = {}, "
               ".dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}, .pad_bottom = {}, .pad_right = {}}};",
               size(x.dim(0)), size(x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), kernel[0],
               kernel[1], strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1], pads[2], pads[3]);
@@ -274,25 +286,29 @@ void StepWriter::emit_pool_blocked() {
     output();
     Dim work = element_count(y.shape()) * Dim(kernel[0] * kernel[1]);
     if (node_->op() == "max_pool2d")
-        out_.line("f.parallel(pool2d_tasks(p), {}, [=](i64 task) {{ max_pool2d_task(p, task, x, xl, y, yl); }});", size(work));
+        out_.line("f.parallel(pool2d_tasks(p), {}, [=](i64 task) {{ max_pool2d_task(p, task, x, xl, y, yl); }});",
+                  size(work));
     else
-        out_.line("f.parallel(pool2d_tasks(p), {}, [=](i64 task) {{ avg_pool2d_task(p, task, x, xl, y, yl, {}); }});", size(work),
-                  node_->get<bool>("count_include_pad"));
+        out_.line("f.parallel(pool2d_tasks(p), {}, [=](i64 task) {{ avg_pool2d_task(p, task, x, xl, y, yl, {}); }});",
+                  size(work), node_->get<bool>("count_include_pad"));
 }
 
 void StepWriter::emit_pool_any() {
     const Type &x = type(0), &y = result_type();
-    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"), &pads = ints("pads");
+    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"),
+               &pads = ints("pads");
     bool is_max = node_->op() == "max_pool2d";
-    out_.line("const PoolAny<2> p = {{.planes = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, .kernel = {{{}, {}}}, .stride = {{{}, {}}}, "
+    out_.line("const PoolAny<2> p = {{.planes = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, .kernel = {{{}, {}}}, .stride "
+              "= {{{}, {}}}, "
               ".dilation = {{{}, {}}}, .pad = {{{}, {}}}, .pad_end = {{{}, {}}}, .count_include_pad = {}}};",
-              size(x.dim(0) * x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), kernel[0], kernel[1],
-              strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1], pads[2], pads[3],
+              size(x.dim(0) * x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), kernel[0],
+              kernel[1], strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1], pads[2], pads[3],
               !is_max && node_->get<bool>("count_include_pad"));
     input("x", 0);
     output();
     out_.line("f.parallel_ranges(p.planes, {}, [=](Range planes) {{ pool_any<{}, 2, {}>(p, planes, x, y); }});",
-              size(element_count(y.shape()) * Dim(kernel[0] * kernel[1])), cxx_name(x.dtype()), is_max ? "Max" : "Mean");
+              size(element_count(y.shape()) * Dim(kernel[0] * kernel[1])), cxx_name(x.dtype()),
+              is_max ? "Max" : "Mean");
 }
 
 void StepWriter::emit_global_avg_pool() {
@@ -300,8 +316,9 @@ void StepWriter::emit_global_avg_pool() {
     out_.line("const auto xl = {};", blocked(x));
     input("x", 0);
     output();
-    out_.line("f.parallel(global_avg_pool_tasks({}, xl), {}, [=](i64 task) {{ global_avg_pool_task(xl, task, x, y); }});",
-              size(x.dim(0)), size(element_count(x.shape())));
+    out_.line(
+        "f.parallel(global_avg_pool_tasks({}, xl), {}, [=](i64 task) {{ global_avg_pool_task(xl, task, x, y); }});",
+        size(x.dim(0)), size(element_count(x.shape())));
 }
 
 // The axes are neighbours, axes of size 1 aside: DecomposePass sees to it.
@@ -319,8 +336,9 @@ void StepWriter::emit_reduce() {
               size(product(x.shape(), begin, end)), size(product(x.shape(), end, x.shape().size())));
     input("x", 0);
     output();
-    out_.line("f.parallel_ranges(outer * inner, {}, [=](Range outputs) {{ reduce<{}>(outer, n, inner, outputs, x, y); }});",
-              size(element_count(x.shape())), kernel());
+    out_.line(
+        "f.parallel_ranges(outer * inner, {}, [=](Range outputs) {{ reduce<{}>(outer, n, inner, outputs, x, y); }});",
+        size(element_count(x.shape())), kernel());
 }
 
 void StepWriter::emit_softmax() {
@@ -384,7 +402,8 @@ void StepWriter::copy(const Copy& copy) {
     out_.line("const i64 y_strides[{}] = {};", rank, sizes_text(c_.plan, merged.y_strides));
     out_.line("const auto* from = reinterpret_cast<const {}*>(x) + {};", t, size(merged.x_offset));
     out_.line("auto* to = reinterpret_cast<{}*>(y) + {};", t, size(merged.y_offset));
-    out_.line("f.parallel_ranges(map_rows(shape), {}, [=](Range rows) {{ copy_strided<{}, {}>(shape, rows, to, y_strides, from, x_strides); }});",
+    out_.line("f.parallel_ranges(map_rows(shape), {}, [=](Range rows) {{ copy_strided<{}, {}>(shape, rows, to, "
+              "y_strides, from, x_strides); }});",
               size(element_count(merged.shape)), rank, t);
     out_.close();
 }
@@ -400,7 +419,8 @@ void StepWriter::emit_transpose() {
 void StepWriter::emit_broadcast() {
     input("x", 0);
     output();
-    copy({result_type().shape(), broadcast_strides(type(0).shape(), result_type().shape()), strides_of(result_type().shape()), 0, 0});
+    copy({result_type().shape(), broadcast_strides(type(0).shape(), result_type().shape()),
+          strides_of(result_type().shape()), 0, 0});
 }
 
 void StepWriter::emit_slice() {
@@ -437,8 +457,9 @@ void StepWriter::emit_pad() {
     out_.open("{{");
     out_.line("const i64 shape[1] = {{{}}};", size(element_count(result_type().shape())));
     out_.line("const i64 strides[1] = {{1}};");
-    out_.line("f.parallel_ranges(map_rows(shape), shape[0], [=](Range rows) {{ fill_strided<1, {}>(shape, rows, y, strides, {}({})); }});", t, t,
-              fmt::format("{:a}", node_->get<double>("value")));
+    out_.line("f.parallel_ranges(map_rows(shape), shape[0], [=](Range rows) {{ fill_strided<1, {}>(shape, rows, y, "
+              "strides, {}({})); }});",
+              t, t, fmt::format("{:a}", node_->get<double>("value")));
     out_.close();
     std::vector<Dim> strides = strides_of(result_type().shape());
     Dim offset = 0;
@@ -453,7 +474,8 @@ void StepWriter::emit_relayout() {
     bool to_plain = y.layout().is_plain();
     const Type& framed = to_plain ? x : y;
     bool is_padded = framed.layout().kind == Layout::Padded;
-    CUVIL_ASSERT(!(to_plain && is_padded) && (to_plain || x.layout().is_plain()), "relayout of " + x.text() + " to " + y.text());
+    CUVIL_ASSERT(!(to_plain && is_padded) && (to_plain || x.layout().is_plain()),
+                 "relayout of " + x.text() + " to " + y.text());
     out_.line("const auto l = {};", is_padded ? padded(framed) : blocked(framed));
     std::string_view to = to_plain ? "plain" : is_padded ? "padded" : "blocked";
     out_.line("const i64 n = {};", size(x.dim(0)));
@@ -471,11 +493,14 @@ void StepWriter::emit_gather() {
     input("x", 0);
     input("indices", 1);
     output();
-    out_.line("const i64 outer = {}, axis = {}, inner = {}, count = {};", size(product(x.shape(), 0, at)), size(x.shape()[at]),
-              size(product(x.shape(), at + 1, x.shape().size())), size(element_count(indices.shape())));
+    out_.line("const i64 outer = {}, axis = {}, inner = {}, count = {};", size(product(x.shape(), 0, at)),
+              size(x.shape()[at]), size(product(x.shape(), at + 1, x.shape().size())),
+              size(element_count(indices.shape())));
     out_.open("f.parallel_ranges(outer * count, outer * count * inner, [=, &f](Range rows) {{");
     std::string t = copied_type();
-    out_.line("const i64 wrong = gather(outer, axis, inner, count, rows, reinterpret_cast<const {}*>(x), indices, reinterpret_cast<{}*>(y));", t, t);
+    out_.line("const i64 wrong = gather(outer, axis, inner, count, rows, reinterpret_cast<const {}*>(x), indices, "
+              "reinterpret_cast<{}*>(y));",
+              t, t);
     out_.open("if (wrong >= 0) {{");
     out_.line("f.report({}, wrong);", check);
     out_.close();
@@ -490,7 +515,8 @@ void StepWriter::emit_nonzero() {
     int count = c_.plan.dim_index.at(Dim::symbol(node_->get<std::string>("count")));
     std::string_view t = x.dtype() == DType::Bool ? "u8" : cxx_name(x.dtype());
     out_.line("const auto* x = f.at<{}>({});", t, c_.plan.buffer(*node_->operand(0)));
-    out_.line("const i64 shape[{}] = {};", std::max<int64_t>(1, x.rank()), x.rank() == 0 ? "{1}" : sizes_text(c_.plan, x.shape()));
+    out_.line("const i64 shape[{}] = {};", std::max<int64_t>(1, x.rank()),
+              x.rank() == 0 ? "{1}" : sizes_text(c_.plan, x.shape()));
     out_.line("f.d[{}] = nonzero_count({}, x);", count, size(element_count(x.shape())));
     allocate();
     output();

@@ -10,9 +10,11 @@
 namespace cuvil {
 
 std::string_view name(AttributeKind kind) {
-    static constexpr std::array<std::string_view, 10> names = {"integer", "float", "bool", "string", "dtype",
-                                                               "list of integers", "list of floats", "list of strings",
-                                                               "list of dimensions", "constant"};
+    static constexpr std::array<std::string_view, 10> names = {
+        "integer",        "float",           "bool",
+        "string",         "dtype",           "list of integers",
+        "list of floats", "list of strings", "list of dimensions",
+        "constant"};
     return names[static_cast<size_t>(kind)];
 }
 

@@ -142,7 +142,8 @@ Dim Type::bytes() const {
     if (layout_.is_plain()) return element_count(shape()) * element;
     CUVIL_ASSERT(rank() == 4, "layout of a tensor that is not an image");
     Dim channels = layout_.kind == Layout::Blocked ? Dim::ceildiv(dim(1), 16) * 16 : dim(1);
-    return dim(0) * channels * (layout_.top + dim(2) + layout_.bottom) * (layout_.left + dim(3) + layout_.right) * element;
+    return dim(0) * channels * (layout_.top + dim(2) + layout_.bottom) * (layout_.left + dim(3) + layout_.right) *
+           element;
 }
 
 std::string Type::text() const {
@@ -163,8 +164,8 @@ std::string Type::text() const {
     }
     std::string out = std::string(name(dtype_)) + (has_rank_ ? cuvil::text(shape_) : "[*]");
     if (!layout_.is_plain())
-        out += std::string(layout_.kind == Layout::Blocked ? "{blocked" : "{padded") + ", halo=" +
-               cuvil::text(Shape{layout_.top, layout_.left, layout_.bottom, layout_.right}) + "}";
+        out += std::string(layout_.kind == Layout::Blocked ? "{blocked" : "{padded") +
+               ", halo=" + cuvil::text(Shape{layout_.top, layout_.left, layout_.bottom, layout_.right}) + "}";
     return out;
 }
 

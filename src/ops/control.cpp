@@ -16,8 +16,10 @@ const OpDef defs[] = {
     },
     {
         .name = "loop",
-        .summary = "Runs the body at most `trips` times while the condition holds. The body takes the iteration number, the condition "
-                   "and the carried values; it returns the next condition, the next carried values, and one slice for each stacked result. "
+        .summary = "Runs the body at most `trips` times while the condition holds. The body takes the iteration "
+                   "number, the condition "
+                   "and the carried values; it returns the next condition, the next carried values, and one slice for "
+                   "each stacked result. "
                    "`count` names the number of iterations that ran",
         .operands = {{"trips", Accepts::Index, OperandDef::Optional},
                      {"condition", Accepts::Bool, OperandDef::Optional},

@@ -30,7 +30,8 @@ void infer_nonzero(Inference& in) {
 const OpDef defs[] = {
     {
         .name = "gather",
-        .summary = "Slices of x along the axis, picked by indices; negative ones count from the end; others out of range fail",
+        .summary =
+            "Slices of x along the axis, picked by indices; negative ones count from the end; others out of range fail",
         .operands = {{"x"}, {"indices", Accepts::Index}},
         .attributes = {{"axis", AttributeKind::Int, int64_t{0}}},
         .infer = infer_gather,
@@ -38,7 +39,8 @@ const OpDef defs[] = {
     },
     {
         .name = "nonzero",
-        .summary = "The indices of the elements that are not 0, one column each, in row-major order; `count` names their number",
+        .summary = "The indices of the elements that are not 0, one column each, in row-major order; `count` names "
+                   "their number",
         .operands = {{"x", Accepts::Any}},
         .attributes = {{"count", AttributeKind::String}},
         .infer = infer_nonzero,

@@ -36,8 +36,7 @@ int64_t normal_axis(const Inference& in, int64_t axis, int64_t rank) {
     return axis < 0 ? axis + rank : axis;
 }
 
-Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation,
-                  const Dim& padding) {
+Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation, const Dim& padding) {
     Dim reach = Dim(dilation) * Dim(kernel - 1) + Dim(1); // in dims, as these are checked
     return Dim::max(Dim::floordiv(size + padding - reach, Dim(stride)) + Dim(1), Dim(0));
 }
@@ -54,8 +53,8 @@ void expect_ints(const Inference& in, std::string_view attribute, size_t count, 
 // Sizes around the 16 lanes, and a zero.
 const TestGrid unary_grid{{{{}}, {{1}}, {{0, 3}}, {{15}}, {{16}}, {{17}}, {{3, 5, 7}}, {{2, 33}}}, {"f32", "f64"}};
 const TestGrid positive_grid{{{{}}, {{0}}, {{17}}, {{3, 35}}}, {"f32", "f64"}, 0.01, 8};
-const TestGrid binary_grid{
-    {{{}, {}}, {{1}, {1}}, {{0, 3}, {0, 3}}, {{17}, {17}}, {{3, 5, 7}, {3, 5, 7}}}, {"f32", "f64", "i32", "i64"}};
+const TestGrid binary_grid{{{{}, {}}, {{1}, {1}}, {{0, 3}, {0, 3}}, {{17}, {17}}, {{3, 5, 7}, {3, 5, 7}}},
+                           {"f32", "f64", "i32", "i64"}};
 const TestGrid integer_binary_grid{{{{}, {}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"i8", "u8", "i32", "i64"}};
 const TestGrid bool_binary_grid{{{{}, {}}, {{0}, {0}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"bool"}, 0, 2};
 const TestGrid bool_unary_grid{{{{}}, {{0}}, {{17}}, {{3, 35}}}, {"bool"}, 0, 2};

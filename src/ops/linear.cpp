@@ -17,8 +17,7 @@ void infer_matmul(Inference& in) {
         in.fail("inner dimensions " + a.dim(-1).text() + " and " + b.dim(-2).text() + " are not known to be equal");
     Shape shape = a.shape();
     for (int64_t i = 0; b.rank() > 2 && i < b.rank() - 2; i++)
-        if (a.dim(i) != b.dim(i))
-            in.fail("leading dimensions differ, " + a.text() + " and " + b.text());
+        if (a.dim(i) != b.dim(i)) in.fail("leading dimensions differ, " + a.text() + " and " + b.text());
     shape.back() = b.dim(-1);
     in.result(a.with_shape(std::move(shape)));
 }
@@ -44,7 +43,8 @@ const OpDef defs[] = {
     },
     {
         .name = "pack",
-        .summary = "The right side of a matmul in panels of 16 columns, [..., ceil(N / 16), K, 16]; made by planning only",
+        .summary =
+            "The right side of a matmul in panels of 16 columns, [..., ceil(N / 16), K, 16]; made by planning only",
         .operands = {{"b", Accepts::F32}},
         .lower = kernel("pack_b"),
     },

@@ -30,7 +30,8 @@ const OpDef defs[] = {
         .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
         .infer = infer_softmax,
         .lower = kernel("softmax"),
-        .reference = "np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)",
+        .reference =
+            "np.exp(x - x.max(-1, keepdims=True)) / np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True)",
         .tests = &softmax_grid,
     },
     {
@@ -40,7 +41,8 @@ const OpDef defs[] = {
         .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
         .infer = infer_softmax,
         .lower = kernel("log_softmax"),
-        .reference = "x - x.max(-1, keepdims=True) - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True))",
+        .reference =
+            "x - x.max(-1, keepdims=True) - np.log(np.exp(x - x.max(-1, keepdims=True)).sum(-1, keepdims=True))",
         .tests = &softmax_grid,
     },
     {

@@ -18,7 +18,8 @@ void infer_pool2d(Inference& in) {
     const auto& pads = in.node().get<std::vector<int64_t>>("pads");
     Shape shape = x.shape();
     for (size_t i = 0; i < 2; i++)
-        shape[2 + i] = window_output(x.dim(static_cast<int64_t>(2 + i)), kernel[i], strides[i], dilations[i], Dim(pads[i]) + Dim(pads[i + 2]));
+        shape[2 + i] = window_output(x.dim(static_cast<int64_t>(2 + i)), kernel[i], strides[i], dilations[i],
+                                     Dim(pads[i]) + Dim(pads[i + 2]));
     in.result(x.with_layout({}).with_shape(std::move(shape)));
 }
 
@@ -46,7 +47,8 @@ const OpDef defs[] = {
     },
     {
         .name = "avg_pool2d",
-        .summary = "The mean under each window of x [N,C,H,W], over the real elements or, with count_include_pad, the padded ones too",
+        .summary = "The mean under each window of x [N,C,H,W], over the real elements or, with count_include_pad, the "
+                   "padded ones too",
         .operands = {{"x", Accepts::Floating}},
         .attributes = with_count_include_pad(),
         .infer = infer_pool2d,

@@ -69,12 +69,14 @@ Value* reduce_at_the_end(OpNode& node, Rewriter& rewriter) {
     std::vector<int64_t> kept, reduced;
     const auto& axes = node.get<std::vector<int64_t>>("axes");
     for (int64_t i = 0; i < type.rank(); i++) {
-        bool is_reduced = std::ranges::any_of(axes, [&](int64_t axis) { return (axis < 0 ? axis + type.rank() : axis) == i; });
+        bool is_reduced =
+            std::ranges::any_of(axes, [&](int64_t axis) { return (axis < 0 ? axis + type.rank() : axis) == i; });
         (is_reduced && !type.dim(i).is(1) ? reduced : kept).push_back(i);
     }
     bool are_neighbours = true;
     for (int64_t i : kept)
-        are_neighbours = are_neighbours && (reduced.empty() || i < reduced.front() || i > reduced.back() || type.dim(i).is(1));
+        are_neighbours =
+            are_neighbours && (reduced.empty() || i < reduced.front() || i > reduced.back() || type.dim(i).is(1));
     if (are_neighbours) return nullptr;
     std::vector<int64_t> perm = kept, last;
     perm.insert(perm.end(), reduced.begin(), reduced.end());

@@ -61,7 +61,8 @@ private:
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
         std::vector<float> packed = pack_convolution(k, c, r, s, block, floats(*weights));
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
-        edit_.set_operand(node, 1, &derived_weight(edit_, w, block == 1 ? "packed1" : "packed16", type, std::move(packed)));
+        edit_.set_operand(node, 1,
+                          &derived_weight(edit_, w, block == 1 ? "packed1" : "packed16", type, std::move(packed)));
         return block == 1 ? "conv2d_padded" : "conv2d_blocked";
     }
 
@@ -88,7 +89,8 @@ private:
             plan_.kernels[node.operand(1)->producer()] = "pack_b";
             return "gemm";
         }
-        std::vector<float> packed = pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
+        std::vector<float> packed =
+            pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
         edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
         return "gemm";
     }

@@ -150,7 +150,8 @@ private:
             return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
         }
         if (k == "pool_blocked") return operand.type().layout();
-        if (k == "Mean" && is_blocked(operand) && node.get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3}) {
+        if (k == "Mean" && is_blocked(operand) &&
+            node.get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3}) {
             plan_.kernels[&node] = "global_avg_pool";
             return operand.type().layout();
         }

@@ -55,9 +55,11 @@ private:
         for (size_t i = 0; i < nodes.size() && nodes.size() < longest_chain; i++)
             for (Value* operand : nodes[i]->operands()) {
                 OpNode* p = operand->producer();
-                if (!p || !position_.contains(p) || !is_loop_op(*p) || grouped_.contains(p) || members.contains(p)) continue;
+                if (!p || !position_.contains(p) || !is_loop_op(*p) || grouped_.contains(p) || members.contains(p))
+                    continue;
                 const Type& t = operand->type();
-                if (t.shape() != type.shape() || t.layout() != type.layout() || !all_uses_in(*operand, members)) continue;
+                if (t.shape() != type.shape() || t.layout() != type.layout() || !all_uses_in(*operand, members))
+                    continue;
                 members.insert(p);
                 nodes.push_back(p);
             }
@@ -82,7 +84,8 @@ private:
         if (!best) return nullptr;
         for (OpNode* node : nodes)
             for (Value* operand : node->operands()) {
-                if (operand->type().dtype() != DType::F32 || node->result().type().dtype() != DType::F32) return nullptr;
+                if (operand->type().dtype() != DType::F32 || node->result().type().dtype() != DType::F32)
+                    return nullptr;
                 bool inner = operand->producer() == best || members.contains(operand->producer());
                 if (!inner && !is_readable(*operand, type)) return nullptr;
             }
@@ -95,7 +98,8 @@ private:
                (kernel->second == "gemm" || kernel->second == "conv2d_blocked" || kernel->second == "conv2d_padded");
     }
 
-    // Operands of an epilogue: lying exactly as the result does, a constant along the columns or channels, or a literal.
+    // Operands of an epilogue: lying exactly as the result does, a constant along the columns or channels, or a
+    // literal.
     static bool is_readable(Value& operand, const Type& result) {
         const Value& read = behind_broadcast(operand);
         if (&read == &operand && operand.type() == result) return true;
@@ -173,7 +177,8 @@ std::vector<Value*> memory_operands(const Step& step) {
     if (step.anchor)
         for (Value* v : step.anchor->operands()) add(v);
     auto is_inner = [&](const Value& v) {
-        return v.producer() && (v.producer() == step.anchor || std::ranges::find(step.fused, v.producer()) != step.fused.end());
+        return v.producer() &&
+               (v.producer() == step.anchor || std::ranges::find(step.fused, v.producer()) != step.fused.end());
     };
     for (OpNode* node : step.fused)
         for (Value* v : node->operands()) {
@@ -183,6 +188,8 @@ std::vector<Value*> memory_operands(const Step& step) {
     return out;
 }
 
-void fuse_loops(Program& program, Plan& plan) { plan.main = LoopFuser(plan, program.main().body()).fuse(program.main().body()); }
+void fuse_loops(Program& program, Plan& plan) {
+    plan.main = LoopFuser(plan, program.main().body()).fuse(program.main().body());
+}
 
 } // namespace cuvil

@@ -59,7 +59,8 @@ private:
 
     [[noreturn]] void refuse_unbound(const std::string& name) const {
         Diagnostics diag;
-        diag.error("unbound-symbol", "no input has a dimension that is just '" + name + "', so its size cannot be known");
+        diag.error("unbound-symbol",
+                   "no input has a dimension that is just '" + name + "', so its size cannot be known");
         throw Refused(diag);
     }
 
@@ -129,8 +130,8 @@ private:
                 .suggest("compile the model this text was printed from");
             throw Refused(diag);
         }
-        std::string name = node.op() == "weight" ? node.get<std::string>("name")
-                                                 : "constant " + content_hash(*bytes).text();
+        std::string name =
+            node.op() == "weight" ? node.get<std::string>("name") : "constant " + content_hash(*bytes).text();
         int number = add_buffer(root, Buffer::Constant);
         plan_.buffers[static_cast<size_t>(number)].offset = place_constant(name, *bytes);
         return plan_.buffer_of[&value] = number;
@@ -245,8 +246,10 @@ private:
     void finish_main() {
         time_++;
         for (Value* v : program_.main().body().terminator()->operands())
-            if (v->type().dtype() != DType::String) use(*v);
-            else buffer_of(*v);
+            if (v->type().dtype() != DType::String)
+                use(*v);
+            else
+                buffer_of(*v);
     }
 
     // ---- Slots
@@ -303,7 +306,7 @@ private:
     std::map<int, Interval> live_; // of buffers in slots
     std::unordered_map<int, size_t> depth_of_;
     std::unordered_map<int, std::pair<int, int>> behind_; // loop result -> its two slots
-    std::vector<std::vector<int>> pending_; // by depth: buffers of that depth used deeper inside
+    std::vector<std::vector<int>> pending_;               // by depth: buffers of that depth used deeper inside
     std::unordered_map<const Value*, int> claimed_;
     std::map<std::string, int64_t> constant_at_;
 };

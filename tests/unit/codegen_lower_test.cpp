@@ -34,7 +34,8 @@ public:
         EXPECT_NE(library_, nullptr) << dlerror();
         entry_ = static_cast<const cuvil_program*>(dlsym(library_, "cuvil_program_1"));
         weights_.resize(static_cast<size_t>(plan_.constant_bytes) + 64);
-        for (const PlacedConstant& c : plan_.constants) std::memcpy(weights() + c.offset, c.bytes.data(), c.bytes.size());
+        for (const PlacedConstant& c : plan_.constants)
+            std::memcpy(weights() + c.offset, c.bytes.data(), c.bytes.size());
     }
     ~Built() { dlclose(library_); }
     Built(const Built&) = delete;
@@ -54,8 +55,17 @@ public:
         host.size = sizeof host;
         host.alloc = [](const cuvil_host*, uint64_t bytes) { return aligned_alloc(64, (bytes + 127) / 64 * 64); };
         host.free = [](const cuvil_host*, void* block) { free(block); };
-        cuvil_call call{sizeof(cuvil_call), &host, weights(), workspace.data() + ((64 - at % 64) % 64), dims.data(), in.data(),
-                        out.data(), nullptr, nullptr, &failure, 1};
+        cuvil_call call{sizeof(cuvil_call),
+                        &host,
+                        weights(),
+                        workspace.data() + ((64 - at % 64) % 64),
+                        dims.data(),
+                        in.data(),
+                        out.data(),
+                        nullptr,
+                        nullptr,
+                        &failure,
+                        1};
         for (uint32_t i = 0; i < entry_->level_count; i++)
             if (std::string_view(entry_->levels[i].name) == level) return entry_->levels[i].run(&call);
         ADD_FAILURE() << "no level " << level;
@@ -85,7 +95,8 @@ template <class T> cuvil_value tensor(std::vector<T>& data, std::vector<int64_t>
     uint8_t code = std::is_same_v<T, float> ? 2 : std::is_same_v<T, uint8_t> ? 6 : 0;
     cuvil_value v{};
     v.tag = CUVIL_TENSOR;
-    v.as.tensor = {data.data(), 1, 0, static_cast<int32_t>(shape.size()), {code, sizeof(T) * 8, 1}, shape.data(), nullptr, 0};
+    v.as.tensor = {data.data(),  1,       0, static_cast<int32_t>(shape.size()), {code, sizeof(T) * 8, 1},
+                   shape.data(), nullptr, 0};
     return v;
 }
 
@@ -213,8 +224,8 @@ std::string constant(std::string_view name, std::vector<int64_t> shape, std::vec
 }
 
 // y [k][oh][ow] of one image x [c][h][w], padding 1, window 3.
-std::vector<float> convolution(const std::vector<float>& x, int64_t c, int64_t h, int64_t w, const std::vector<float>& weight,
-                               const std::vector<float>& bias, int64_t stride) {
+std::vector<float> convolution(const std::vector<float>& x, int64_t c, int64_t h, int64_t w,
+                               const std::vector<float>& weight, const std::vector<float>& bias, int64_t stride) {
     auto k = static_cast<int64_t>(bias.size());
     int64_t oh = (h - 1) / stride + 1, ow = (w - 1) / stride + 1;
     std::vector<float> y;
@@ -236,8 +247,9 @@ std::vector<float> convolution(const std::vector<float>& x, int64_t c, int64_t h
 // The input of three channels, blocked layers with a residual connection, symbolic height: what a ResNet does.
 TEST(Lower, ConvolutionsExchangeBlockedImages) {
     std::vector<float> w1, b1, w2, b2;
-    Built m("func @main(%x: f32[1,3,H,9]) -> (f32[1,20,floordiv(H + 1, 2),5], f32[1,20,1,1]) {\n" + constant("w1", {20, 3, 3, 3}, w1, 1) +
-            constant("b1", {20}, b1, 2) + constant("w2", {20, 20, 3, 3}, w2, 3) + constant("b2", {20}, b2, 4) +
+    Built m("func @main(%x: f32[1,3,H,9]) -> (f32[1,20,floordiv(H + 1, 2),5], f32[1,20,1,1]) {\n" +
+            constant("w1", {20, 3, 3, 3}, w1, 1) + constant("b1", {20}, b1, 2) + constant("w2", {20, 20, 3, 3}, w2, 3) +
+            constant("b2", {20}, b2, 4) +
             R"(  %1 = conv2d %x, %w1, %b1 {strides = [2,2], pads = [1,1,1,1]} : f32[1,20,floordiv(H + 1, 2),5]
   %2 = relu %1 : f32[1,20,floordiv(H + 1, 2),5]
   %3 = conv2d %2, %w2, %b2 {pads = [1,1,1,1]} : f32[1,20,floordiv(H + 1, 2),5]
@@ -272,8 +284,8 @@ TEST(Lower, ConvolutionsExchangeBlockedImages) {
 
 TEST(Lower, MatrixProductsWithEpilogue) {
     std::vector<float> w, b;
-    Built m("func @main(%x: f32[M,6], %s: f32[M,20], %v: f32[2,20,3]) -> (f32[M,20], f32[2,M,3]) {\n" + constant("w", {6, 20}, w, 1) +
-            constant("b", {20}, b, 2) + R"(  %1 = matmul %x, %w : f32[M,20]
+    Built m("func @main(%x: f32[M,6], %s: f32[M,20], %v: f32[2,20,3]) -> (f32[M,20], f32[2,M,3]) {\n" +
+            constant("w", {6, 20}, w, 1) + constant("b", {20}, b, 2) + R"(  %1 = matmul %x, %w : f32[M,20]
   %2 = broadcast %b {shape = [M,20]} : f32[M,20]
   %3 = add %1, %2 : f32[M,20]
   %4 = mul %3, %s : f32[M,20]
