@@ -22,7 +22,8 @@ std::vector<Spec> read_specs(const char* manifest, const char* key) {
         {"u16", {1, 16, 1}}, {"u8", {1, 8, 1}},   {"bool", {6, 8, 1}}, {"c64", {5, 64, 1}},  {"c128", {5, 128, 1}},
     };
     std::vector<Spec> specs;
-    for (const auto& entry : nlohmann::json::parse(manifest).at(key)) {
+    const nlohmann::json json = nlohmann::json::parse(manifest);
+    for (const auto& entry : json.at(key)) {
         Spec spec;
         spec.name = nb::steal(PyUnicode_InternFromString(entry.at("name").get<std::string>().c_str()));
         const std::string kind = entry.at("kind").get<std::string>();

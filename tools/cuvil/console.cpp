@@ -32,8 +32,8 @@ void Console::set_color(Color color) {
 }
 
 void Console::out(std::string_view text) {
-    fwrite(text.data(), 1, text.size(), stdout);
-    if (fflush(stdout) == 0 || errno == EPIPE) return;
+    if (fwrite(text.data(), 1, text.size(), stdout) == text.size() && fflush(stdout) == 0) return;
+    if (errno == EPIPE) return;
     throw InputError(std::string("cannot write to the standard output: ") + strerror(errno));
 }
 

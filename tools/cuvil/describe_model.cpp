@@ -59,10 +59,11 @@ OpCounts count_foreign(const onnx::ModelProto& model) {
 
 void count_region(const Region& region, OpCounts& counts) {
     for (const auto& node : region.nodes()) {
+        for (const auto& inner : node->regions()) count_region(*inner, counts);
+        if (node->def().has(source) || node->def().has(terminator)) continue;
         OpCount& op = counts[std::string(node->op())];
         op.name = node->op();
         op.count++;
-        for (const auto& inner : node->regions()) count_region(*inner, counts);
     }
 }
 
@@ -109,15 +110,18 @@ void add_refused(const onnx::ModelProto& model, Json& json) {
     json["weights"] = {{"tensors", model.graph->initializers.size()}, {"bytes", bytes}};
 }
 
+std::string counted(uint64_t count, std::string_view thing) {
+    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+}
+
 std::string as_text(const Json& json) {
     std::string text = fmt::format("{}: a model, {}\n", json.at("file").get<std::string>(),
                                    size_text(json.at("size").get<uint64_t>()));
     for (const auto& [key, value] : json.at("metadata").items())
         text += fmt::format("  {:<10} {}\n", key, value.get<std::string>());
     if (json.contains("weights"))
-        text += fmt::format("  {:<10} {} in {} tensors\n", "weights",
-                            size_text(json.at("weights").at("bytes").get<uint64_t>()),
-                            json.at("weights").at("tensors").get<uint64_t>());
+        text += fmt::format("  {:<10} {} in {}\n", "weights", size_text(json.at("weights").at("bytes").get<uint64_t>()),
+                            counted(json.at("weights").at("tensors").get<uint64_t>(), "tensor"));
     for (const char* key : {"inputs", "outputs"}) {
         text += fmt::format("{}\n", key);
         for (const Json& entry : json.at(key))
@@ -125,10 +129,10 @@ std::string as_text(const Json& json) {
                                 entry.contains("type") ? ": " + entry.at("type").get<std::string>() : "",
                                 entry.value("optional", false) ? " (may be left out)" : "");
     }
-    int nodes = 0;
-    for (const Json& op : json.at("ops")) nodes += op.at("count").get<int>();
-    text += fmt::format("operators: {} nodes of {} kinds; the model {} be compiled\n", nodes, json.at("ops").size(),
-                        json.at("supported").get<bool>() ? "can" : "cannot");
+    uint64_t nodes = 0;
+    for (const Json& op : json.at("ops")) nodes += op.at("count").get<uint64_t>();
+    text += fmt::format("operators: {} of {}; the model {} be compiled\n", counted(nodes, "node"),
+                        counted(json.at("ops").size(), "kind"), json.at("supported").get<bool>() ? "can" : "cannot");
     for (const Json& op : json.at("ops")) {
         const std::string domain = op.value("domain", "");
         text +=

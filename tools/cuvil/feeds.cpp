@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <charconv>
 #include <cmath>
 #include <cstring>
@@ -111,11 +113,13 @@ private:
     std::string bytes_;
 };
 
-int64_t count_of(const std::vector<int64_t>& shape) {
+// How many elements; what the machine's memory cannot hold is refused before the system has to.
+int64_t count_of(const std::vector<int64_t>& shape, const Port& port, cuvil_dtype dtype) {
+    const int64_t most = sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / (dtype.bits / 8);
     int64_t count = 1;
     for (const int64_t size : shape)
-        if (__builtin_mul_overflow(count, size, &count) || count > int64_t{1} << 40)
-            throw UsageError("a shape of that many elements does not fit into memory");
+        if (__builtin_mul_overflow(count, size, &count) || count > most)
+            throw UsageError(fmt::format("{}: an array of this shape does not fit into memory", port.text()));
     return count;
 }
 
@@ -173,7 +177,7 @@ private:
 Array filled(std::string_view how, std::vector<int64_t> shape, const Port& port) {
     Elements elements(port);
     Random random;
-    const int64_t count = count_of(shape);
+    const int64_t count = count_of(shape, port, elements.dtype());
     for (int64_t i = 0; i < count; i++) {
         if (how == "zeros")
             elements.add(0);

@@ -9,9 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
+#include <iterator>
 #include <map>
-#include <memory>
 #include <new>
 #include <system_error>
 
@@ -121,6 +120,15 @@ int run_action(const Action& action, Console& console, const CLI::App& verb) {
     }
 }
 
+// The words behind the program's name, last first, as CLI11 wants them. It splits what stands in brackets at commas; a
+// space in front keeps a list of values whole.
+std::vector<std::string> reversed_words(int argc, char** argv) {
+    std::vector<std::string> words(std::make_reverse_iterator(argv + argc), std::make_reverse_iterator(argv + 1));
+    for (std::string& word : words)
+        if (word.starts_with('[') && word.ends_with(']')) word.insert(0, " ");
+    return words;
+}
+
 int cli_main(int argc, char** argv) {
     handle_signals();
     Console console;
@@ -143,7 +151,7 @@ int cli_main(int argc, char** argv) {
         for (const CLI::App* sub : app.get_subcommands()) verb = sub;
     };
     try {
-        app.parse(argc, argv);
+        app.parse(reversed_words(argc, argv));
         find_verb();
     } catch (const CLI::Success& request) { // --help, --version
         return app.exit(request);

@@ -122,13 +122,14 @@ void take_feeds(const Options& o, const std::vector<Port>& inputs, Feeds& out) {
             continue;
         }
         const std::string name = text.substr(0, text.find('='));
-        if (name != text && !name.starts_with('@') && !name.starts_with('['))
+        if (name != text && !name.starts_with('@') && !name.starts_with(" ["))
             throw UsageError(fmt::format("no input '{}'{}; the inputs are {}", name,
                                          did_you_mean(name, names_of(inputs)), list_of(inputs)));
         unnamed.push_back(text);
     }
     size_t next = 0;
     for (std::string& text : unnamed) {
+        if (text.starts_with(" [")) text.erase(0, 1); // see main.cpp
         while (next < inputs.size() && texts[next]) next++;
         if (next == inputs.size()) throw UsageError(fmt::format("too many inputs; the module has {}", list_of(inputs)));
         give(next, std::move(text));
@@ -247,7 +248,7 @@ Action add_run(CLI::App& verb) {
     verb.add_option("file", o->file, "A .cuvil module; a model is compiled for this run")
         ->required()
         ->option_text("FILE");
-    add_repeatable(verb, "values", o->positional, "Inputs in their order, as for --input")->option_text("[VALUE]...");
+    verb.add_option("values", o->positional, "Inputs in their order, as for --input")->option_text("[VALUE]...");
     add_repeatable(verb, "-i,--input", o->inputs, "An input: a file, a fill with its shape, or values; repeatable")
         ->option_text("NAME=VALUE");
     add_repeatable(verb, "-o,--output", o->outputs,
