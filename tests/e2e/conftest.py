@@ -1,0 +1,42 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests/python"))
+
+from samples import program  # noqa: E402
+
+
+def compile_with(path: Path, out: Path, *options: str, **process: object) -> Path:
+    subprocess.run([*program(), "compile", str(path), "-o", str(out), "--quiet", *options], check=True, **process)
+    return out
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("models")
+
+
+@pytest.fixture(scope="session")
+def resnet18_onnx(folder: Path) -> Path:
+    path = folder / "resnet18.onnx"
+    subprocess.run([sys.executable, str(ROOT / "examples/resnet18/make_model.py"), str(path)], check=True)
+    return path
+
+
+@pytest.fixture(scope="session")
+def resnet18(folder: Path, resnet18_onnx: Path) -> Path:
+    return compile_with(resnet18_onnx, folder / "resnet18.cuvil")
+
+
+@pytest.fixture(scope="session")
+def digits_onnx() -> Path:
+    return ROOT / "examples/digits/digits.onnx"
+
+
+@pytest.fixture(scope="session")
+def digits(folder: Path, digits_onnx: Path) -> Path:
+    return compile_with(digits_onnx, folder / "digits.cuvil")

@@ -1,0 +1,130 @@
+"""What a module is: one file that needs nothing, the same bytes wherever it is made, and code without system calls."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from conftest import compile_with
+
+import cuvil
+
+ROOT = Path(__file__).parents[2]
+RUNTIME = Path(cuvil.__file__).parent / "libcuvil_rt.so.0"
+
+
+def output_of(*command: object) -> str:
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def need(tool: str) -> str:
+    found = shutil.which(tool)
+    if not found:
+        pytest.skip(f"{tool} is not installed")
+    return found
+
+
+@pytest.mark.parametrize("name", ["digits", "resnet18"])
+def test_needs_no_library_and_no_symbol(name: str, request: pytest.FixtureRequest):
+    module = request.getfixturevalue(name)
+    assert "NEEDED" not in output_of(need("readelf"), "-d", module)
+    assert output_of("nm", "-D", "--undefined-only", module) == ""
+    exported = output_of("nm", "-D", "--defined-only", module).split()
+    assert exported[2:] == ["cuvil_program_1"]
+
+
+def test_each_level_has_its_own_copy(resnet18: Path):
+    symbols = [line.split(maxsplit=2)[2] for line in output_of(need("nm"), resnet18).splitlines()]
+    for level in ("v2", "v3", "v4"):
+        assert any(symbol.endswith(f".{level}") for symbol in symbols), level
+        mangled = f"2{level}"
+        assert any(f"N5cuvil{mangled}12tile_product" in symbol for symbol in symbols), level
+    own = [s for s in symbols if re.search(r"N5cuvil2v[234]", s)]
+    assert len(own) == len(set(own)), "one level defines a function twice"
+
+
+def test_layers_are_named_in_the_symbols(resnet18: Path):
+    steps = json.loads(cuvil_manifest(resnet18))["steps"]
+    symbols = output_of(need("nm"), resnet18)
+    for step in steps:
+        assert f"#{step['number']}.v3" in symbols, step["name"]
+
+
+def cuvil_manifest(module: Path) -> str:
+    from samples import program
+
+    return output_of(*program(), "inspect", module, "--json")
+
+
+def test_the_same_bytes_wherever_it_is_compiled(resnet18_onnx: Path, resnet18: Path, tmp_path: Path):
+    elsewhere = tmp_path / "another folder"
+    elsewhere.mkdir()
+    copy = elsewhere / resnet18_onnx.name
+    shutil.copy(resnet18_onnx, copy)
+    environment = os.environ | {"LC_ALL": "C", "TMPDIR": str(elsewhere), "TZ": "Asia/Tokyo"}
+    one_job = compile_with(copy, elsewhere / "one.cuvil", "-j", "1", cwd=elsewhere, env=environment)
+    assert one_job.read_bytes() == resnet18.read_bytes()
+    one_core = elsewhere / "core.cuvil"
+    cpu = min(os.sched_getaffinity(0))
+    from samples import program
+
+    subprocess.run(
+        ["taskset", "-c", str(cpu), *program(), "compile", str(copy), "-o", str(one_core), "--quiet"], check=True
+    )
+    assert one_core.read_bytes() == resnet18.read_bytes()
+
+
+def build(source: Path, out: Path, *options: str, compiler: str = "clang-19") -> Path:
+    subprocess.run([need(compiler), "-O1", f"-I{ROOT}/include", str(source), "-o", str(out), *options], check=True)
+    return out
+
+
+def build_with_loader(source: Path, out: Path) -> Path:
+    return build(source, out, str(RUNTIME), f"-Wl,-rpath,{RUNTIME.parent}")
+
+
+@pytest.mark.parametrize("name", ["digits", "resnet18"])
+def test_a_run_makes_no_system_call_and_no_allocation(name: str, request: pytest.FixtureRequest, tmp_path: Path):
+    module = request.getfixturevalue(name)
+    shapes = ("5x1x8x8", "5x10") if name == "digits" else ("1x3x224x224", "1x1000")
+    driver = build_with_loader(ROOT / "tests/e2e/steady_run.c", tmp_path / "steady_run")
+    command = [str(driver), str(module), "1", *shapes]
+    assert "allocations 0" in output_of(*command)
+    strace = shutil.which("strace")
+    trace = tmp_path / "trace"
+    traced = strace and subprocess.run([strace, "-f", "-o", str(trace), *command], capture_output=True)
+    if not traced or traced.returncode != 0 or "getppid" not in trace.read_text():
+        pytest.skip("strace cannot trace here")
+    calls = [line.split(maxsplit=1)[1].split("(")[0] for line in trace.read_text().splitlines()]
+    marks = [i for i, call in enumerate(calls) if call == "getppid"]
+    assert calls[marks[0] + 1 : marks[1]] == []
+
+
+@pytest.mark.parametrize("compiler", ["clang-19", "musl-gcc"])
+def test_a_host_of_plain_c(compiler: str, resnet18: Path, digits: Path, tmp_path: Path):
+    """The same file under glibc and musl, and without libcuvil_rt.so."""
+    options = ["-ldl"] if compiler == "clang-19" else []
+    host = build(ROOT / "examples/c/minimal_host.c", tmp_path / "host", *options, compiler=compiler)
+    assert "1x1000" in output_of(host, resnet18, "v2", "1x3x224x224", ":", "1x1000").replace(",", "x").replace(" ", "")
+    output_of(host, digits, "v2", "7x1x8x8", ":", "7x10")
+
+
+@pytest.mark.parametrize("source", ["main.c", "main.cpp"])
+def test_the_examples_in_c_and_cxx(source: str, resnet18: Path, tmp_path: Path):
+    path = ROOT / "examples/c" / source
+    if source.endswith(".cpp"):
+        program = build(
+            path,
+            tmp_path / "example",
+            str(RUNTIME),
+            f"-Wl,-rpath,{RUNTIME.parent}",
+            "-std=c++20",
+            compiler="clang++-19",
+        )
+    else:
+        program = build_with_loader(path, tmp_path / "example")
+    said = output_of(program, resnet18, "1x3x224x224")
+    assert "output" in said

@@ -1,0 +1,184 @@
+"""The whole way for what is no straight line of arithmetic: If, Loop, sizes from data, strings, run-time failures."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto as TP
+from onnx import helper as oh
+from onnx import numpy_helper as nh
+
+import cuvil
+
+
+def info(name: str, dtype: int, shape: list):
+    return oh.make_tensor_value_info(name, dtype, shape)
+
+
+def compiled(nodes: list, inputs: list, outputs: list, initializers: tuple = ()) -> cuvil.Module:
+    graph = oh.make_graph(nodes, "g", inputs, outputs, list(initializers))
+    return cuvil.compile(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 17)], ir_version=8))
+
+
+def branch(name: str, nodes: list, outputs: list):
+    return oh.make_graph(nodes, name, [], outputs)
+
+
+def test_if():
+    then = branch("then", [oh.make_node("Neg", ["x"], ["a"])], [info("a", TP.FLOAT, ["N"])])
+    other = branch("else", [oh.make_node("Add", ["x", "x"], ["b"])], [info("b", TP.FLOAT, ["N"])])
+    m = compiled(
+        [oh.make_node("If", ["c"], ["y"], then_branch=then, else_branch=other)],
+        [info("c", TP.BOOL, []), info("x", TP.FLOAT, ["N"])],
+        [info("y", TP.FLOAT, ["N"])],
+    )
+    for n in (0, 1, 7):
+        x = np.arange(n, dtype=np.float32)
+        assert np.array_equal(m.run({"c": np.array(True), "x": x})["y"], -x)
+        assert np.array_equal(m.run({"c": np.array(False), "x": x})["y"], 2 * x)
+
+
+def test_if_with_branches_of_different_size():
+    then = branch("then", [oh.make_node("Concat", ["x", "x"], ["a"], axis=0)], [info("a", TP.FLOAT, ["K"])])
+    other = branch("else", [oh.make_node("Identity", ["x"], ["b"])], [info("b", TP.FLOAT, ["N"])])
+    m = compiled(
+        [oh.make_node("If", ["c"], ["r"], then_branch=then, else_branch=other), oh.make_node("Neg", ["r"], ["y"])],
+        [info("c", TP.BOOL, []), info("x", TP.FLOAT, ["N"])],
+        [info("y", TP.FLOAT, ["M"])],
+    )
+    x = np.arange(5, dtype=np.float32)
+    for _ in range(3):
+        assert np.array_equal(m.run({"c": np.array(True), "x": x})["y"], -np.concatenate([x, x]))
+        assert np.array_equal(m.run({"c": np.array(False), "x": x})["y"], -x)
+
+
+def loop_body(nodes: list, carried: list, outputs: list):
+    inputs = [info("i", TP.INT64, []), info("go_in", TP.BOOL, []), *carried]
+    return oh.make_graph(
+        [*nodes, oh.make_node("Identity", ["go_in"], ["go"])], "body", inputs, [info("go", TP.BOOL, []), *outputs]
+    )
+
+
+def test_loop_carries_stacks_and_reads_outside():
+    body = loop_body(
+        [oh.make_node("Add", ["v", "x"], ["w"]), oh.make_node("Identity", ["v"], ["slice"])],
+        [info("v", TP.FLOAT, ["N"])],
+        [info("w", TP.FLOAT, ["N"]), info("slice", TP.FLOAT, ["N"])],
+    )
+    m = compiled(
+        [oh.make_node("Loop", ["n", "", "x"], ["last", "all"], body=body)],
+        [info("n", TP.INT64, []), info("x", TP.FLOAT, ["N"])],
+        [info("last", TP.FLOAT, ["N"]), info("all", TP.FLOAT, ["T", "N"])],
+    )
+    for trips in (0, 1, 5):
+        for n in (0, 3):
+            x = np.arange(n, dtype=np.float32) + 1
+            y = m.run({"n": np.array(trips), "x": x})
+            assert np.array_equal(y["last"], x * (trips + 1))
+            assert np.array_equal(
+                y["all"], np.stack([x * (k + 1) for k in range(trips)]) if trips else np.zeros((0, n), np.float32)
+            )
+
+
+def test_loop_ends_by_its_condition_and_swaps():
+    nodes = [
+        oh.make_node("Identity", ["a"], ["b2"]),
+        oh.make_node("Identity", ["b"], ["a2"]),
+        oh.make_node("Less", ["i", "limit"], ["go"]),
+    ]
+    carried = [info("a", TP.FLOAT, [2]), info("b", TP.FLOAT, [2])]
+    inputs = [info("i", TP.INT64, []), info("go_in", TP.BOOL, []), *carried]
+    body = oh.make_graph(
+        nodes, "body", inputs, [info("go", TP.BOOL, []), info("a2", TP.FLOAT, [2]), info("b2", TP.FLOAT, [2])]
+    )
+    m = compiled(
+        [oh.make_node("Loop", ["", "start", "x", "y"], ["p", "q"], body=body)],
+        [info("start", TP.BOOL, []), info("limit", TP.INT64, []), info("x", TP.FLOAT, [2]), info("y", TP.FLOAT, [2])],
+        [info("p", TP.FLOAT, [2]), info("q", TP.FLOAT, [2])],
+    )
+    x, y = np.array([1, 2], np.float32), np.array([3, 4], np.float32)
+    for limit in range(4):  # runs limit + 1 times
+        out = m.run({"start": np.array(True), "limit": np.array(limit), "x": x, "y": y})
+        want = (y, x) if limit % 2 == 0 else (x, y)
+        assert np.array_equal(out["p"], want[0])
+        assert np.array_equal(out["q"], want[1])
+    out = m.run({"start": np.array(False), "limit": np.array(9), "x": x, "y": y})
+    assert np.array_equal(out["p"], x)
+
+
+def test_loop_whose_carried_value_grows():
+    body = loop_body(
+        [oh.make_node("Concat", ["v", "x"], ["w"], axis=0)], [info("v", TP.FLOAT, ["K"])], [info("w", TP.FLOAT, ["K2"])]
+    )
+    m = compiled(
+        [oh.make_node("Loop", ["n", "", "x"], ["y"], body=body)],
+        [info("n", TP.INT64, []), info("x", TP.FLOAT, ["N"])],
+        [info("y", TP.FLOAT, ["M"])],
+    )
+    x = np.array([1, 2, 3], np.float32)
+    for trips in (0, 1, 4):
+        assert np.array_equal(m.run({"n": np.array(trips), "x": x})["y"], np.tile(x, trips + 1))
+
+
+@pytest.mark.parametrize("shape", [(0,), (7,), (3, 0), (2, 3, 4)])
+def test_nonzero(shape: tuple[int, ...]):
+    m = compiled(
+        [oh.make_node("NonZero", ["x"], ["y"])],
+        [info("x", TP.FLOAT, [f"D{i}" for i in range(len(shape))])],
+        [info("y", TP.INT64, [len(shape), "K"])],
+    )
+    random = np.random.default_rng(0)
+    for density in (0, 0.5, 1):
+        x = (random.random(shape) < density).astype(np.float32)
+        y = m.run({"x": x})["y"]
+        assert y.dtype == np.int64
+        assert np.array_equal(y, np.array(np.nonzero(x)))
+    assert m.outputs[0].shape[0] == len(shape)
+
+
+def test_strings_pass_through():
+    m = compiled(
+        [oh.make_node("Identity", ["s"], ["t"])], [info("s", TP.STRING, ["N", 2])], [info("t", TP.STRING, ["N", 2])]
+    )
+    s = np.array([["a", "été"], ["", "x" * 1000]], dtype=object)
+    assert np.array_equal(m.run({"s": s})["t"], s)
+    assert m.run({"s": np.empty((0, 2), object)})["t"].shape == (0, 2)
+
+
+def test_an_index_out_of_range_is_a_sentence():
+    table = nh.from_array(np.arange(12, dtype=np.float32).reshape(4, 3), "table")
+    m = compiled(
+        [oh.make_node("Gather", ["table", "i"], ["y"], name="embedding/lookup")],
+        [info("i", TP.INT64, ["N"])],
+        [info("y", TP.FLOAT, ["N", 3])],
+        (table,),
+    )
+    assert np.array_equal(m.run({"i": np.array([-1, 0])})["y"][0], [9, 10, 11])
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match=r"index 4 is out of range for axis 0 of size 4.*embedding/lookup"):
+            m.run({"i": np.array([1, 4, -9])})
+    big = np.zeros(200000, np.int64)
+    big[[150000, 190000]] = [7, 8]
+    two = cuvil.runtime.load_module(cuvil_bytes(m), threads=2)
+    for _ in range(5):
+        with pytest.raises(RuntimeError, match="index 7 is out of range"):
+            two.run({"i": big})
+
+
+def cuvil_bytes(module: cuvil.Module) -> bytes:
+    import tempfile
+    from pathlib import Path
+
+    with tempfile.TemporaryDirectory() as folder:
+        module.save(Path(folder) / "m.cuvil")
+        return (Path(folder) / "m.cuvil").read_bytes()
+
+
+def test_sizes_that_must_agree_are_checked_at_the_door():
+    m = compiled(
+        [oh.make_node("MatMul", ["a", "b"], ["y"])],
+        [info("a", TP.FLOAT, ["M", "K"]), info("b", TP.FLOAT, ["L", "N"])],
+        [info("y", TP.FLOAT, ["M", "N"])],
+    )
+    a, b = np.ones((2, 3), np.float32), np.ones((3, 4), np.float32)
+    assert np.array_equal(m.run({"a": a, "b": b})["y"], a @ b)
+    with pytest.raises(ValueError, match=r"3.*4|4.*3"):
+        m.run({"a": a, "b": np.ones((4, 4), np.float32)})
