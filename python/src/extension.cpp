@@ -2,9 +2,11 @@
 
 #include "cuvil/compile.hpp"
 #include "errors.hpp"
+#include "results.hpp"
 
 NB_MODULE(_cuvil, m) {
     m.doc() = "Cuvil's compiler and loader; use the package cuvil.";
+    cuvil::python::import_numpy();
     cuvil::python::translate_exceptions();
     cuvil::python::bind_module(m);
     cuvil::python::bind_ir(m);

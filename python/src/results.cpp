@@ -1,23 +1,35 @@
 #include "results.hpp"
 
-#include <nanobind/ndarray.h>
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#include <numpy/arrayobject.h>
 
 namespace cuvil::python {
 namespace {
 
 constexpr uint8_t bfloat = 4;
 
+int numpy_type(cuvil_dtype t) {
+    switch (t.code) {
+    case 0: return t.bits == 64 ? NPY_INT64 : t.bits == 32 ? NPY_INT32 : t.bits == 16 ? NPY_INT16 : NPY_INT8;
+    case 1: return t.bits == 64 ? NPY_UINT64 : t.bits == 32 ? NPY_UINT32 : t.bits == 16 ? NPY_UINT16 : NPY_UINT8;
+    case 2: return t.bits == 64 ? NPY_FLOAT64 : t.bits == 32 ? NPY_FLOAT32 : NPY_FLOAT16;
+    // NumPy knows bfloat16 only through another package: its bits go over, cuvil._feeds gives them their name.
+    case bfloat: return NPY_UINT16;
+    case 5: return t.bits == 64 ? NPY_COMPLEX64 : NPY_COMPLEX128;
+    default: return NPY_BOOL;
+    }
+}
+
 // `owner` keeps the tensor's memory alive.
 nb::object array_of(const cuvil_tensor& t, nb::handle owner) {
-    size_t shape[64];
-    for (int32_t i = 0; i < t.ndim; i++) shape[i] = static_cast<size_t>(t.shape[i]);
-    // NumPy knows bfloat16 only through another package: its bits go over, cuvil._feeds gives them their name.
-    const bool is_bfloat = t.dtype.code == bfloat;
-    const nb::dlpack::dtype dtype{is_bfloat ? uint8_t{1} : t.dtype.code, t.dtype.bits, t.dtype.lanes};
-    const nb::ndarray<nb::numpy> array(static_cast<char*>(t.data) + t.byte_offset, static_cast<size_t>(t.ndim), shape,
-                                       owner, nullptr, dtype);
-    nb::object result = nb::cast(array, nb::rv_policy::reference);
-    return is_bfloat ? nb::module_::import_("cuvil._feeds").attr("as_bfloat16")(result) : result;
+    // Through the C API: half a microsecond less than by way of a DLPack capsule, which is what a small model takes.
+    nb::object array =
+        nb::steal(PyArray_New(&PyArray_Type, t.ndim, reinterpret_cast<const npy_intp*>(t.shape), numpy_type(t.dtype),
+                              nullptr, static_cast<char*>(t.data) + t.byte_offset, 0, NPY_ARRAY_CARRAY, nullptr));
+    if (!array.is_valid()) throw nb::python_error();
+    if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(array.ptr()), owner.inc_ref().ptr()) != 0)
+        throw nb::python_error();
+    return t.dtype.code == bfloat ? nb::module_::import_("cuvil._feeds").attr("as_bfloat16")(array) : array;
 }
 
 nb::object strings_of(const cuvil_strings& s) {
@@ -47,6 +59,10 @@ nb::object view_of(const cuvil_value& value, nb::handle owner) {
 }
 
 } // namespace
+
+void import_numpy() {
+    if (PyArray_ImportNumPyAPI() != 0) throw nb::python_error();
+}
 
 nb::object take_result(cuvil_value& value) {
     auto owned = std::make_unique<cuvil_value>(value);
