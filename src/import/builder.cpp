@@ -1,5 +1,6 @@
 #include "import/builder.hpp"
 
+#include "import/elements.hpp"
 #include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -196,6 +197,7 @@ Value& GraphBuilder::make(std::string_view op, std::vector<Value*> operands, Att
         if (size.constant().value_or(0) < 0)
             throw ImportError("shape-mismatch",
                               fmt::format("the result would have a negative size, {}", result.type().text()));
+    follow_elements(*result.producer());
     return result;
 }
 

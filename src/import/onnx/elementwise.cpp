@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 namespace cuvil::onnx {
 namespace {
@@ -88,6 +90,18 @@ Values pow(Node& node) {
     return {result};
 }
 
+// a - b * floor(a / b) where both are known and no divisor is 0.
+std::optional<std::vector<Dim>> mod_of_sizes(const Value& a, const Value& b) {
+    if (!a.elements() || !b.elements() || a.elements()->size() != b.elements()->size()) return std::nullopt;
+    std::vector<Dim> rests;
+    for (size_t i = 0; i < a.elements()->size(); i++) {
+        const Dim &dividend = (*a.elements())[i], &divisor = (*b.elements())[i];
+        if (divisor.is(0) || (!divisor.constant() && divisor.lower_bound().value_or(0) < 1)) return std::nullopt;
+        rests.push_back(dividend - divisor * Dim::floordiv(dividend, divisor));
+    }
+    return rests;
+}
+
 // The remainder takes the sign of the divisor (fmod = 0) or of the dividend.
 Values mod(Node& node) {
     GraphBuilder& build = node.build;
@@ -95,6 +109,8 @@ Values mod(Node& node) {
     Value &a = *both[0], &b = *both[1];
     DType dtype = a.type().dtype();
     if (!is_integer(dtype)) node.unsupported("floating-point operands");
+    if (auto sizes = mod_of_sizes(a, b); sizes && node.integer("fmod", 0) == 0)
+        return {&build.dims(*sizes, a.type().shape(), dtype)};
     Value& rest = build.elementwise("sub", {&a, &build.elementwise("mul", {&build.elementwise("div", both), &b})});
     if (node.integer("fmod", 0) != 0 || is_unsigned_integer(dtype)) return {&rest};
     Value& signs_differ =

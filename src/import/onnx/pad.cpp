@@ -42,6 +42,8 @@ Value& pad_with_itself(Node& node, Value& x, int64_t axis, int64_t low, int64_t 
     return build.concat(parts, axis);
 }
 
+bool may_be_negative(const Dim& padding) { return padding.lower_bound().value_or(-1) < 0; }
+
 Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> axes, double value) {
     Value* x = &node.input(0);
     auto rank = static_cast<size_t>(x->type().rank());
@@ -52,15 +54,13 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
     Shape low(rank, 0), high(rank, 0);
     for (size_t i = 0; i < axes.size(); i++) {
         Dim before = pads[i], behind = pads[axes.size() + i];
-        if (before.lower_bound().value_or(before.constant() ? 0 : -1) < 0 ||
-            behind.lower_bound().value_or(behind.constant() ? 0 : -1) < 0) {
-            auto a = before.constant(), b = behind.constant();
-            if (!a || !b) node.unsupported("padding that may be negative");
+        if (may_be_negative(before) || may_be_negative(behind)) {
+            if (!before.constant() || !behind.constant()) node.unsupported("padding that may be negative");
             // Negative padding cuts.
-            int64_t cut_low = std::max<int64_t>(-*a, 0), cut_high = std::max<int64_t>(-*b, 0);
+            Dim cut_low = Dim::max(Dim(0) - before, 0), cut_high = Dim::max(Dim(0) - behind, 0);
             x = &node.build.slice(*x, axes[i], cut_low, x->type().dim(axes[i]) - cut_low - cut_high);
-            before = std::max<int64_t>(*a, 0);
-            behind = std::max<int64_t>(*b, 0);
+            before = Dim::max(before, 0);
+            behind = Dim::max(behind, 0);
         }
         low[static_cast<size_t>(axes[i])] = before;
         high[static_cast<size_t>(axes[i])] = behind;
