@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <optional>
 
 namespace cuvil::cli {
@@ -142,6 +143,25 @@ std::string as_text(const Json& json) {
     return text;
 }
 
+// The file in ONNX's own terms; no model where it is IR text, or what the importer has complained about.
+struct Foreign {
+    std::unique_ptr<MappedFile> file; // the model refers to it
+    std::optional<onnx::ModelProto> model;
+};
+
+Foreign read_foreign(const std::filesystem::path& path) {
+    Foreign foreign;
+    try {
+        foreign.file = std::make_unique<MappedFile>(path);
+        if (path.extension() != ".cuir") foreign.model = onnx::decode_model(foreign.file->text());
+    } catch (const std::system_error&) {
+        return {};
+    } catch (const onnx::MalformedModel&) {
+        return foreign;
+    }
+    return foreign;
+}
+
 } // namespace
 
 Description describe_model(const std::filesystem::path& path) {
@@ -152,21 +172,13 @@ Description describe_model(const std::filesystem::path& path) {
     } catch (const Refused& refused) {
         d.diagnostics = refused.diagnostics();
     }
-    std::optional<MappedFile> file;
-    std::optional<onnx::ModelProto> model;
-    try {
-        file.emplace(path);
-        if (path.extension() != ".cuir") model = onnx::decode_model(file->text());
-    } catch (const std::system_error&) {
-        // The importer has said so already.
-    } catch (const onnx::MalformedModel&) {
-        // As above, or it is IR text under another name.
-    }
+    const Foreign foreign = read_foreign(path);
+    const auto& model = foreign.model;
     if (!program && !model) throw Refused(d.diagnostics);
 
     d.json = {{"file", path.string()},
               {"kind", "model"},
-              {"size", file ? file->bytes().size() : 0},
+              {"size", foreign.file ? foreign.file->bytes().size() : 0},
               {"supported", program.has_value()},
               {"metadata", Json::object()},
               {"inputs", Json::array()},

@@ -9,6 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cstdio>
+#include <exception>
 #include <iterator>
 #include <map>
 #include <new>
@@ -176,4 +178,11 @@ int cli_main(int argc, char** argv) {
 } // namespace
 } // namespace cuvil::cli
 
-int main(int argc, char** argv) { return cuvil::cli::cli_main(argc, argv); }
+int main(int argc, char** argv) {
+    try {
+        return cuvil::cli::cli_main(argc, argv);
+    } catch (const std::exception& error) { // no memory for the words of the command line, or for a message
+        fputs(error.what(), stderr);
+        return cuvil::cli::OurBug;
+    }
+}

@@ -180,7 +180,7 @@ std::u32string code_points(std::string_view text) {
             good = (byte(i + k) & 0xc0) == 0x80;
             c = (c << 6) | (byte(i + k) & 0x3f);
         }
-        out += good ? c : first;
+        out.push_back(good ? c : first);
         i += good ? more + 1 : 1;
     }
     return out;
