@@ -1,5 +1,5 @@
-// Shape arithmetic that moves sizes about: the known elements of small integer tensors through ops of any rank. The ops'
-// own inference follows those of rank 1.
+// Shape arithmetic that moves sizes about: the known elements of small integer tensors through ops of any rank. The
+// ops' own inference follows those of rank 1.
 #pragma once
 
 #include "ir/op_node.hpp"
