@@ -109,6 +109,8 @@ template <class To, class V> INLINE typename Shape<V>::template over<To> convert
 }
 
 template <class T> INLINE lanes_of<T> splat(T s) { return (lanes_of<T>)(s); }
+// Converting the bool itself would set all bits.
+template <> INLINE vec<u8> splat(bool s) { return (vec<u8>)(u8(s)); }
 
 // c ? a : b, lane by lane. For vectors `c` is what a comparison of vectors with lanes as wide as those of V gives.
 template <class C, class V> INLINE V select(C c, V a, V b) { return c ? a : b; }

@@ -1,5 +1,5 @@
 // The compiler on one page.
-#include "cuvil/compile.hpp"
+#include "src/stages.hpp"
 
 #include "artifact/manifest.hpp"
 #include "artifact/writer.hpp"
@@ -10,7 +10,6 @@
 #include "ir/printer.hpp"
 #include "ops/op_table.hpp"
 #include "optimize/pass.hpp"
-#include "plan/plan.hpp"
 #include "support/diagnostics.hpp"
 
 #include "runtime/cpu.hpp"
@@ -24,7 +23,7 @@ struct Artifact::Content {
     std::string shared_object;
     std::string manifest;
     WeightsSource weights;
-    Program program; // owns what `weights` points to
+    std::shared_ptr<const Lowered> lowered; // owns what `weights` points to
 };
 
 Artifact::Artifact(std::unique_ptr<Content> content) : content_(std::move(content)) {}
@@ -41,78 +40,11 @@ void tell(const CompileOptions& options, int step, std::string_view stage) {
     if (options.progress) options.progress({step, stage_count, stage});
 }
 
-// The levels to compile for, least demanding first. Refuses unknown targets and levels.
-std::vector<std::string> levels_of(const CompileOptions& options) {
-    Diagnostics diag;
-    std::string wanted = options.target == "host" ? "native" : options.target;
-    auto target = std::ranges::find(targets(), wanted, &Target::name);
-    if (target == targets().end()) {
-        std::string known;
-        for (const Target& t : targets()) known += (known.empty() ? "" : ", ") + t.name;
-        diag.error("unknown-target", "there is no target '" + options.target + "'").suggest("targets: " + known);
-        throw Refused(diag);
-    }
-    for (const std::string& level : options.levels)
-        if (std::ranges::find(target->levels, level) == target->levels.end())
-            diag.error("unknown-level", "target '" + wanted + "' has no level '" + level + "'")
-                .suggest("see `cuvil targets`");
-    if (options.opt_level.size() != 2 || options.opt_level[0] != 'O' || options.opt_level[1] < '0' ||
-        options.opt_level[1] > '3')
-        diag.error("bad-option", "there is no optimisation level '" + options.opt_level + "'")
-            .suggest("O0, O1, O2 or O3");
-    for (const auto* names : {&options.disabled_passes, &options.print_after})
-        for (const std::string& name : *names) {
-            std::vector<std::string> known = pass_names();
-            if (name != "all" && std::ranges::find(known, name) == known.end())
-                diag.error("unknown-pass", "there is no pass '" + name + "'").suggest("see `cuvil compile --help`");
-        }
-    diag.stop_if_errors();
-    std::vector<std::string> levels;
-    for (const std::string& level : target->levels)
-        if (options.levels.empty() || std::ranges::find(options.levels, level) != options.levels.end())
-            levels.push_back(level);
-    return levels;
+bool contains(const std::vector<std::string>& names, std::string_view name) {
+    return std::ranges::find(names, name) != names.end();
 }
 
-void dump_after(const CompileOptions& options, std::string_view pass, const std::string& text) {
-    auto asked = [&](std::string_view name) {
-        return std::ranges::find(options.print_after, name) != options.print_after.end();
-    };
-    if (options.dump && (asked(pass) || asked("all"))) options.dump(pass, text);
-}
-
-struct Lowered {
-    Program program;
-    Plan plan;
-    CXXModule cxx;
-};
-
-Program optimized(const Source& source, const CompileOptions& options, Diagnostics& diag) {
-    tell(options, 1, "import");
-    // One SSA program, whatever framework the model came from. Reports every unsupported op, then stops.
-    Program program = import_model(source, options, builtin_op_table(), diag);
-    diag.stop_if_errors();
-    tell(options, 2, "optimize");
-    run_passes(program, options, evaluate, diag); // target-free: no layout, no ISA, no thread count
-    diag.stop_if_errors();
-    return program;
-}
-
-Lowered lowered(const Source& source, const std::vector<std::string>& levels, const CompileOptions& options,
-                Diagnostics& diag) {
-    Program program = optimized(source, options, diag);
-    tell(options, 3, "plan");
-    // From here on the target is known and no rewrite rule runs.
-    Plan plan = choose_algorithms(program);
-    choose_layouts(program, plan); // adds `relayout` ops
-    fuse_loops(program, plan);
-    plan_memory(program, plan); // the program is frozen from here on
-    CXXModule cxx = lower_to_cxx(program, plan, levels);
-    dump_after(options, "LowerToCXXPass", cxx.source_text());
-    return {std::move(program), std::move(plan), std::move(cxx)};
-}
-
-// CompileOptions::cancel as the stop token that the code generator takes.
+// Asks for a stop of the code generator when options.cancel is set.
 class CancelWatch {
 public:
     explicit CancelWatch(const CompileOptions& options) : options_(options) {}
@@ -130,25 +62,102 @@ private:
 
 } // namespace
 
-Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag) {
-    std::vector<std::string> levels = levels_of(options);
-    auto [program, plan, cxx] = lowered(source, levels, options, diag);
-    tell(options, 4, "codegen");
+std::vector<std::string> levels_of(const CompileOptions& options) {
+    Diagnostics diag;
+    std::string wanted = options.target == "host" ? "native" : options.target;
+    auto target = std::ranges::find(targets(), wanted, &Target::name);
+    if (target == targets().end()) {
+        std::string known;
+        for (const Target& t : targets()) known += (known.empty() ? "" : ", ") + t.name;
+        diag.error("unknown-target", "there is no target '" + options.target + "'").suggest("targets: " + known);
+        throw Refused(diag);
+    }
+    for (const std::string& level : options.levels)
+        if (!contains(target->levels, level))
+            diag.error("unknown-level", "target '" + wanted + "' has no level '" + level + "'")
+                .suggest("see `cuvil targets`");
+    const std::string& effort = options.opt_level;
+    if (effort.size() != 2 || effort[0] != 'O' || effort[1] < '0' || effort[1] > '3')
+        diag.error("bad-option", "there is no optimisation level '" + effort + "'").suggest("O0, O1, O2 or O3");
+    diag.stop_if_errors();
+    std::vector<std::string> levels;
+    for (const std::string& level : target->levels)
+        if (options.levels.empty() || contains(options.levels, level)) levels.push_back(level);
+    return levels;
+}
+
+void optimize(Program& program, const CompileOptions& options, Diagnostics& diag) {
+    tell(options, 2, "optimize");
+    run_passes(program, options, evaluate, diag); // target-free: no layout, no ISA, no thread count
+    diag.stop_if_errors();
+}
+
+Lowered lower(Program program, std::vector<std::string> levels) {
+    // From here on the target is known and no rewrite rule runs.
+    Plan plan = choose_algorithms(program);
+    choose_layouts(program, plan); // adds `relayout` ops
+    fuse_loops(program, plan);
+    plan_memory(program, plan); // the program is frozen from here on
+    CXXModule cxx = lower_to_cxx(program, plan, levels);
+    return {std::move(program), std::move(plan), std::move(cxx), std::move(levels)};
+}
+
+std::string shared_object(const Lowered& lowered, const CompileOptions& options, Diagnostics& diag) {
     CancelWatch watch(options);
-    std::string shared_object = cxx.compile(watch.cxx_options(), diag);
+    return lowered.cxx.compile(watch.cxx_options(), diag);
+}
+
+Artifact assemble(std::shared_ptr<const Lowered> lowered, const CompileOptions& options, Diagnostics& diag) {
+    tell(options, 4, "codegen");
+    std::string object = shared_object(*lowered, options, diag);
     tell(options, 5, "write");
     WeightsSource weights;
-    for (const PlacedConstant& constant : plan.constants) weights.push_back(constant.bytes);
-    std::string manifest = manifest_of(program, plan, {std::string(version()), options.target, levels});
+    for (const PlacedConstant& constant : lowered->plan.constants) weights.push_back(constant.bytes);
+    std::string manifest =
+        manifest_of(lowered->program, lowered->plan, {std::string(version()), options.target, lowered->levels});
     return Artifact(std::make_unique<Artifact::Content>(
-        Artifact::Content{std::move(shared_object), std::move(manifest), std::move(weights), std::move(program)}));
+        Artifact::Content{std::move(object), std::move(manifest), std::move(weights), std::move(lowered)}));
+}
+
+namespace {
+
+Program imported(const Source& source, const CompileOptions& options, Diagnostics& diag) {
+    tell(options, 1, "import");
+    // One SSA program, whatever framework the model came from. Reports every unsupported op, then stops.
+    Program program = import_model(source, options, builtin_op_table(), diag);
+    diag.stop_if_errors();
+    return program;
+}
+
+Lowered planned(Program program, std::vector<std::string> levels, const CompileOptions& options) {
+    tell(options, 3, "plan");
+    Lowered lowered = lower(std::move(program), std::move(levels));
+    bool is_asked = contains(options.print_after, "LowerToCXXPass") || contains(options.print_after, "all");
+    if (options.dump && is_asked) options.dump("LowerToCXXPass", lowered.cxx.source_text());
+    return lowered;
+}
+
+} // namespace
+
+Artifact compile(Program program, const CompileOptions& options, Diagnostics& diag) {
+    std::vector<std::string> levels = levels_of(options);
+    optimize(program, options, diag);
+    return assemble(std::make_shared<const Lowered>(planned(std::move(program), std::move(levels), options)), options,
+                    diag);
+}
+
+Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag) {
+    (void)levels_of(options); // a wrong option is told before any work
+    return compile(imported(source, options, diag), options, diag);
 }
 
 std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOptions& options, Diagnostics& diag) {
     CUVIL_ASSERT(what != Emit::Module, "a module is no text");
     std::vector<std::string> levels = levels_of(options);
-    if (what == Emit::Ir) return {{"cuir", print(optimized(source, options, diag))}};
-    Lowered all = lowered(source, levels, options, diag);
+    Program program = imported(source, options, diag);
+    optimize(program, options, diag);
+    if (what == Emit::Ir) return {{"cuir", print(program)}};
+    Lowered all = planned(std::move(program), std::move(levels), options);
     if (what == Emit::Cxx) return {{"cpp", all.cxx.source_text()}};
     CancelWatch watch(options);
     std::vector<EmittedText> out;

@@ -43,13 +43,14 @@ public:
         collect(plan_.main, 0);
         CXXModule module;
         std::string prelude = declarations();
-        std::string run = run_source();
-        for (size_t begin = 0; begin < steps_.size(); begin += steps_per_source) {
+        size_t count = std::max<size_t>(1, (steps_.size() + steps_per_source - 1) / steps_per_source);
+        for (size_t part = 0; part < count; part++) {
             std::string text = prelude;
-            for (size_t i = begin; i < std::min(steps_.size(), begin + steps_per_source); i++) text += "\n" + steps_[i];
-            module.sources.push_back({fmt::format("steps_{}.cpp", begin / steps_per_source), enclosed(text), levels_});
+            size_t begin = part * steps_.size() / count, end = (part + 1) * steps_.size() / count;
+            for (size_t i = begin; i < end; i++) text += "\n" + steps_[i];
+            if (part + 1 == count) text += "\n" + run_source();
+            module.sources.push_back({fmt::format("part_{}.cpp", part), enclosed(text), levels_});
         }
-        module.sources.push_back({"run.cpp", enclosed(prelude + "\n" + run), levels_});
         module.sources.push_back({"program.cpp", program_source(), {levels_.front()}});
         return module;
     }

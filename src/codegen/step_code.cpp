@@ -1,6 +1,7 @@
 #include "codegen/step_code.hpp"
 
 #include "codegen/loop_code.hpp"
+#include "ops/views.hpp"
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
@@ -27,7 +28,11 @@ private:
 
     const Type& type(size_t operand) const { return node_->operand(operand)->type(); }
     const Type& result_type() const { return node_->result().type(); }
-    const std::vector<int64_t>& ints(std::string_view name) const { return node_->get<std::vector<int64_t>>(name); }
+    // The node's axis, counted from the front.
+    size_t axis_of(const Type& t) const {
+        int64_t axis = node_->get<int64_t>("axis");
+        return static_cast<size_t>(axis < 0 ? axis + t.rank() : axis);
+    }
     std::string size(const Dim& d) const { return size_text(c_.plan, d); }
     const std::string& kernel() const { return c_.plan.kernels.at(node_); }
 
@@ -154,10 +159,11 @@ std::string StepWriter::write() {
 // ---- Convolution
 
 void StepWriter::emit_conv2d() {
+    Conv2dOp conv(*node_);
+    const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
     const Type &x = type(0), &y = result_type();
-    const Value& weight = *node_->operand(1);
+    const Value& weight = conv.weight();
     bool one_channel = kernel() == "conv2d_padded";
-    const auto &strides = ints("strides"), &dilations = ints("dilations"), &pads = ints("pads");
     const Dim &r = weight.type().dim(2), &s = weight.type().dim(3); // packed: [panel][channel block][r][s][channel][16]
     out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
               ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
@@ -165,13 +171,13 @@ void StepWriter::emit_conv2d() {
               size(y.dim(3)), size(r), size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
     out_.line("const auto xl = {};", one_channel ? padded(x) : blocked(x));
     out_.line("const auto yl = {};", blocked(y));
-    input("x", 0);
+    input("x", conv.x());
     input("w", weight);
     output();
-    if (node_->operand(2)) input("bias", 2);
+    if (conv.bias()) input("bias", *conv.bias());
     loop_.declare_operands(out_);
     out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
-    if (node_->operand(2)) out_.line("v = v + load(bias + at.channel);");
+    if (conv.bias()) out_.line("v = v + load(bias + at.channel);");
     loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
     out_.close("};");
     std::string sizes =
@@ -184,18 +190,19 @@ void StepWriter::emit_conv2d() {
 
 void StepWriter::emit_conv_any() {
     const Type &x = type(0), &w = type(1), &y = result_type();
-    const auto &strides = ints("strides"), &dilations = ints("dilations"), &pads = ints("pads");
+    Conv2dOp conv(*node_);
+    const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
     std::string_view t = cxx_name(x.dtype());
     out_.line("const ConvAny<2> p = {{.n = {}, .c = {}, .k = {}, .groups = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, "
               ".kernel = {{{}, {}}}, "
               ".stride = {{{}, {}}}, .dilation = {{{}, {}}}, .pad = {{{}, {}}}}};",
-              size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), node_->get<int64_t>("groups"), size(x.dim(2)),
-              size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), size(w.dim(2)), size(w.dim(3)), strides[0], strides[1],
-              dilations[0], dilations[1], pads[0], pads[1]);
+              size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), conv.groups(), size(x.dim(2)), size(x.dim(3)),
+              size(y.dim(2)), size(y.dim(3)), size(w.dim(2)), size(w.dim(3)), strides[0], strides[1], dilations[0],
+              dilations[1], pads[0], pads[1]);
     input("x", 0);
     input("w", 1);
-    if (node_->operand(2))
-        input("bias", 2);
+    if (conv.bias())
+        input("bias", *conv.bias());
     else
         out_.line("const {}* bias = nullptr;", t);
     output();
@@ -273,8 +280,8 @@ void StepWriter::emit_matmul_any() {
 
 void StepWriter::emit_pool_blocked() {
     const Type &x = type(0), &y = result_type();
-    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"),
-               &pads = ints("pads");
+    MaxPool2dOp pool(*node_); // avg_pool2d has the same window
+    const auto &kernel = pool.kernel(), &strides = pool.strides(), &dilations = pool.dilations(), &pads = pool.pads();
     out_.line("const Pool2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .oh = {}, .ow = {}, .kh = {}, .kw = {}, "
               ".stride_h = {}, .stride_w = {}, "
               ".dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}, .pad_bottom = {}, .pad_right = {}}};",
@@ -290,20 +297,20 @@ void StepWriter::emit_pool_blocked() {
                   size(work));
     else
         out_.line("f.parallel(pool2d_tasks(p), {}, [=](i64 task) {{ avg_pool2d_task(p, task, x, xl, y, yl, {}); }});",
-                  size(work), node_->get<bool>("count_include_pad"));
+                  size(work), AvgPool2dOp(*node_).count_include_pad());
 }
 
 void StepWriter::emit_pool_any() {
     const Type &x = type(0), &y = result_type();
-    const auto &kernel = ints("kernel"), &strides = ints("strides"), &dilations = ints("dilations"),
-               &pads = ints("pads");
+    MaxPool2dOp pool(*node_); // avg_pool2d has the same window
+    const auto &kernel = pool.kernel(), &strides = pool.strides(), &dilations = pool.dilations(), &pads = pool.pads();
     bool is_max = node_->op() == "max_pool2d";
     out_.line("const PoolAny<2> p = {{.planes = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, .kernel = {{{}, {}}}, .stride "
               "= {{{}, {}}}, "
               ".dilation = {{{}, {}}}, .pad = {{{}, {}}}, .pad_end = {{{}, {}}}, .count_include_pad = {}}};",
               size(x.dim(0) * x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), kernel[0],
               kernel[1], strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1], pads[2], pads[3],
-              !is_max && node_->get<bool>("count_include_pad"));
+              !is_max && AvgPool2dOp(*node_).count_include_pad());
     input("x", 0);
     output();
     out_.line("f.parallel_ranges(p.planes, {}, [=](Range planes) {{ pool_any<{}, 2, {}>(p, planes, x, y); }});",
@@ -325,7 +332,7 @@ void StepWriter::emit_global_avg_pool() {
 void StepWriter::emit_reduce() {
     const Type& x = type(0);
     size_t begin = x.shape().size(), end = 0;
-    for (int64_t axis : ints("axes")) {
+    for (int64_t axis : node_->get<std::vector<int64_t>>("axes")) {
         auto i = static_cast<size_t>(axis < 0 ? axis + x.rank() : axis);
         if (x.shape()[i].is(1)) continue;
         begin = std::min(begin, i);
@@ -343,8 +350,7 @@ void StepWriter::emit_reduce() {
 
 void StepWriter::emit_softmax() {
     const Type& x = type(0);
-    int64_t axis = node_->get<int64_t>("axis");
-    auto at = static_cast<size_t>(axis < 0 ? axis + x.rank() : axis);
+    size_t at = axis_of(x);
     out_.line("const i64 outer = {}, n = {}, inner = {};", size(product(x.shape(), 0, at)), size(x.shape()[at]),
               size(product(x.shape(), at + 1, x.shape().size())));
     input("x", 0);
@@ -412,7 +418,7 @@ void StepWriter::emit_transpose() {
     input("x", 0);
     output();
     std::vector<Dim> from = strides_of(type(0).shape()), strides;
-    for (int64_t axis : ints("perm")) strides.push_back(from[static_cast<size_t>(axis)]);
+    for (int64_t axis : TransposeOp(*node_).perm()) strides.push_back(from[static_cast<size_t>(axis)]);
     copy({result_type().shape(), strides, strides_of(result_type().shape()), 0, 0});
 }
 
@@ -424,21 +430,21 @@ void StepWriter::emit_broadcast() {
 }
 
 void StepWriter::emit_slice() {
+    SliceOp slice(*node_);
     input("x", 0);
     output();
     std::vector<Dim> strides = strides_of(type(0).shape());
     Dim offset = 0;
     for (size_t i = 0; i < strides.size(); i++) {
-        offset = offset + node_->get<Shape>("starts")[i] * strides[i];
-        strides[i] = strides[i] * Dim(ints("steps")[i]);
+        offset = offset + slice.starts()[i] * strides[i];
+        strides[i] = strides[i] * Dim(slice.steps()[i]);
     }
     copy({result_type().shape(), strides, strides_of(result_type().shape()), offset, 0});
 }
 
 void StepWriter::emit_concat() {
     output();
-    int64_t axis = node_->get<int64_t>("axis");
-    auto at = static_cast<size_t>(axis < 0 ? axis + result_type().rank() : axis);
+    size_t at = axis_of(result_type());
     std::vector<Dim> strides = strides_of(result_type().shape());
     Dim offset = 0;
     for (Value* operand : node_->operands()) {
@@ -459,11 +465,11 @@ void StepWriter::emit_pad() {
     out_.line("const i64 strides[1] = {{1}};");
     out_.line("f.parallel_ranges(map_rows(shape), shape[0], [=](Range rows) {{ fill_strided<1, {}>(shape, rows, y, "
               "strides, {}({})); }});",
-              t, t, fmt::format("{:a}", node_->get<double>("value")));
+              t, t, fmt::format("{:a}", PadOp(*node_).value()));
     out_.close();
     std::vector<Dim> strides = strides_of(result_type().shape());
     Dim offset = 0;
-    for (size_t i = 0; i < strides.size(); i++) offset = offset + node_->get<Shape>("low")[i] * strides[i];
+    for (size_t i = 0; i < strides.size(); i++) offset = offset + PadOp(*node_).low()[i] * strides[i];
     copy({type(0).shape(), strides_of(type(0).shape()), strides, 0, offset});
 }
 
@@ -487,8 +493,7 @@ void StepWriter::emit_relayout() {
 
 void StepWriter::emit_gather() {
     const Type &x = type(0), &indices = type(1);
-    int64_t axis = node_->get<int64_t>("axis");
-    auto at = static_cast<size_t>(axis < 0 ? axis + x.rank() : axis);
+    size_t at = axis_of(x);
     int check = c_.plan.check(fmt::format("index {{0}} is out of range for axis {} of size {{1}}", at), c_.step.name);
     input("x", 0);
     input("indices", 1);
@@ -512,7 +517,7 @@ void StepWriter::emit_gather() {
 
 void StepWriter::emit_nonzero() {
     const Type& x = type(0);
-    int count = c_.plan.dim_index.at(Dim::symbol(node_->get<std::string>("count")));
+    int count = c_.plan.dim_index.at(Dim::symbol(NonzeroOp(*node_).count()));
     std::string_view t = x.dtype() == DType::Bool ? "u8" : cxx_name(x.dtype());
     out_.line("const auto* x = f.at<{}>({});", t, c_.plan.buffer(*node_->operand(0)));
     out_.line("const i64 shape[{}] = {};", std::max<int64_t>(1, x.rank()),
@@ -525,14 +530,15 @@ void StepWriter::emit_nonzero() {
 
 void StepWriter::emit_dims() {
     output();
-    const Shape& values = node_->get<Shape>("values");
+    const Shape& values = DimsOp(*node_).values();
     for (size_t i = 0; i < values.size(); i++)
         out_.line("y[{}] = static_cast<{}>({});", i, cxx_name(result_type().dtype()), size(values[i]));
 }
 
 void StepWriter::emit_require() {
-    const Shape &left = node_->get<Shape>("left"), &right = node_->get<Shape>("right");
-    int check = c_.plan.check(node_->get<std::string>("message"), c_.step.name);
+    RequireOp require(*node_);
+    const Shape &left = require.left(), &right = require.right();
+    int check = c_.plan.check(require.message(), c_.step.name);
     for (size_t i = 0; i < left.size(); i++) {
         out_.open("if ({} != {}) {{", size(left[i]), size(right[i]));
         out_.line("return f.fail({}, {}, {});", check, size(left[i]), size(right[i]));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <system_error>
 
@@ -56,7 +57,8 @@ bool is_ir_text(std::string_view bytes, const std::filesystem::path& path) {
         if (bytes[0] != '#') break;
         bytes.remove_prefix(std::min(bytes.find('\n'), bytes.size()));
     }
-    return bytes.starts_with("func @") || bytes.starts_with("weight \"");
+    return std::ranges::any_of(std::array<std::string_view, 4>{"func @", "weight \"", "program \"", "metadata \""},
+                               [&](std::string_view start) { return bytes.starts_with(start); });
 }
 
 Program import_text(std::string_view text, const std::string& file, const CompileOptions& options, const OpTable& ops,

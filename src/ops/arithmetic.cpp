@@ -92,7 +92,7 @@ const OpDef defs[] = {
         .traits = binary,
         .lower = scalar_loop("pow(a, b)"),
         .reference = "a ** b",
-        .tests = &binary_grid,
+        .tests = &power_grid,
     },
     {
         .name = "minimum",
@@ -216,7 +216,8 @@ const OpDef defs[] = {
     },
     {
         .name = "cast",
-        .summary = "x as another dtype; to integers towards zero, saturating, NaN to 0; to bool: not 0",
+        .summary =
+            "x as another dtype; floats to integers towards zero, saturating, NaN to 0; integers wrap; to bool: not 0",
         .operands = {{"x"}},
         .attributes = {{"to", AttributeKind::DType}},
         .infer = infer_cast,

@@ -13,6 +13,8 @@ namespace {
 
 // The state that the importer leaves, by the name that --print-after and --stop-after have for it.
 constexpr std::string_view frontend_parse = "FrontendParse";
+// The step behind the last pass; its caller prints what --print-after wants of it.
+constexpr std::string_view lowering = "LowerToCXXPass";
 
 void expect_sound(const Program& program, std::string_view after) {
     std::vector<std::string> broken = verify(program);
@@ -39,7 +41,7 @@ void expect_known_names(const CompileOptions& options, Diagnostics& diag) {
             diag.error("unknown-pass", "no pass is named " + cuvil::quoted(name)).suggest("passes: " + known_passes());
     };
     for (const std::string& name : options.print_after)
-        expect(name, name == "all" || name == frontend_parse || is_pass(name));
+        expect(name, name == "all" || name == frontend_parse || name == lowering || is_pass(name));
     for (const std::string& name : options.disabled_passes) expect(name, is_pass(name));
     if (!options.stop_after.empty())
         expect(options.stop_after, options.stop_after == frontend_parse || is_pass(options.stop_after));

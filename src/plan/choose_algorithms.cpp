@@ -2,11 +2,16 @@
 #include "plan/pack.hpp"
 #include "plan/plan.hpp"
 
+#include <cstring>
+
 namespace cuvil {
 namespace {
 
-std::span<const float> floats(std::span<const std::byte> bytes) {
-    return {reinterpret_cast<const float*>(bytes.data()), bytes.size() / sizeof(float)};
+// A copy, since weights in a mapped model file may lie at any address.
+std::vector<float> floats(std::span<const std::byte> bytes) {
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    return values;
 }
 
 std::string weight_name(const Value& value) {
@@ -99,9 +104,41 @@ private:
     Plan& plan_;
 };
 
+// Dtypes that kernels compute with. Strings only pass through.
+bool is_computed(const Type& type) {
+    switch (type.dtype()) {
+    case DType::F16:
+    case DType::BF16:
+    case DType::C64:
+    case DType::C128:
+    case DType::String: return false;
+    default: return true;
+    }
+}
+
+void check_dtypes(const Region& region, Diagnostics& diag) {
+    for (const auto& node : region.nodes()) {
+        Lowering::Kind kind = node->def().lower.kind;
+        bool computes = kind == Lowering::Kernel || kind == Lowering::Scalar || kind == Lowering::Control;
+        auto check = [&](const Value* value) {
+            if (computes && value && value->type().is_tensor() && !is_computed(value->type()))
+                diag.error("unsupported-dtype",
+                           std::string(node->op()) + " cannot be computed in " +
+                               std::string(name(value->type().dtype())),
+                           node->location());
+        };
+        for (const Value* operand : node->operands()) check(operand);
+        for (const auto& result : node->results()) check(result.get());
+        for (const auto& inner : node->regions()) check_dtypes(*inner, diag);
+    }
+}
+
 } // namespace
 
 Plan choose_algorithms(Program& program) {
+    Diagnostics diag;
+    for (const auto& function : program.functions()) check_dtypes(function->body(), diag);
+    diag.stop_if_errors();
     Plan plan;
     for (const auto& function : program.functions()) Chooser(program, *function, plan).choose(function->body());
     return plan;

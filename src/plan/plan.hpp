@@ -98,7 +98,8 @@ struct Plan {
     int buffer(const Value& value) const; // throws InternalError if it has none
 };
 
-// Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` nodes.
+// Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` nodes. Throws
+// Refused for dtypes that no kernel computes in.
 Plan choose_algorithms(Program& program);
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);

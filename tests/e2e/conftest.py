@@ -7,12 +7,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests/python"))
 
-from samples import program  # noqa: E402
-
-
-def compile_with(path: Path, out: Path, *options: str, **process: object) -> Path:
-    subprocess.run([*program(), "compile", str(path), "-o", str(out), "--quiet", *options], check=True, **process)
-    return out
+from samples import compile_with  # noqa: E402
 
 
 @pytest.fixture(scope="session")

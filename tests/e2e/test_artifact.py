@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import compile_with
+from samples import compile_with, program
 
 import cuvil
 
@@ -54,8 +54,6 @@ def test_layers_are_named_in_the_symbols(resnet18: Path):
 
 
 def cuvil_manifest(module: Path) -> str:
-    from samples import program
-
     return output_of(*program(), "inspect", module, "--json")
 
 
@@ -69,8 +67,6 @@ def test_the_same_bytes_wherever_it_is_compiled(resnet18_onnx: Path, resnet18: P
     assert one_job.read_bytes() == resnet18.read_bytes()
     one_core = elsewhere / "core.cuvil"
     cpu = min(os.sched_getaffinity(0))
-    from samples import program
-
     subprocess.run(
         ["taskset", "-c", str(cpu), *program(), "compile", str(copy), "-o", str(one_core), "--quiet"], check=True
     )

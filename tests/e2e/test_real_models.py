@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
+from samples import program
 
 import cuvil
 
@@ -142,8 +143,6 @@ def test_the_same_bits_for_all_levels_and_thread_counts(name: str, request: pyte
 
 
 def test_from_the_shell(digits: Path, tmp_path: Path):
-    from samples import program
-
     image = np.load(ROOT / "examples/digits/samples.npz")["image"][:2]
     np.save(tmp_path / "image.npy", image)
     command = [*program(), "run", str(digits), "--input", "image=@image.npy", "--output", "scores=@scores.npy"]

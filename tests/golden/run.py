@@ -61,7 +61,9 @@ def run_tool(tool: str, options: list[str], text: str) -> subprocess.CompletedPr
 
 
 def difference(expected: str, actual: str, path: Path) -> str:
-    lines = difflib.unified_diff(expected.splitlines(), actual.splitlines(), f"{path} (expected)", "actual", lineterm="")
+    lines = difflib.unified_diff(
+        expected.splitlines(), actual.splitlines(), f"{path} (expected)", "actual", lineterm=""
+    )
     return "\n".join(lines)
 
 
@@ -93,7 +95,11 @@ def check(case: Case, tool: str, bless: bool) -> str:
         return f"exit status {run.returncode}\n{err}"
     again = run_tool(tool, [], out)
     if again.returncode != 0 or again.stdout.decode() != out:
-        return "the printed text does not read back as itself:\n" + again.stderr.decode() + difference(out, again.stdout.decode(), case.path)
+        return (
+            "the printed text does not read back as itself:\n"
+            + again.stderr.decode()
+            + difference(out, again.stdout.decode(), case.path)
+        )
     wrong = [problem for fact in case.facts if (problem := check_fact(fact, out))]
     if wrong or case.facts:
         return "\n".join(wrong)

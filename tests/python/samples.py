@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -62,3 +63,9 @@ def program() -> list[str]:
     if not found:
         pytest.fail("there is no program cuvil: run scripts/build, or set CUVIL")
     return [found]
+
+
+def compile_with(path: Path, out: Path, *options: str, **process: object) -> Path:
+    """Compiles by the program and returns the module's file."""
+    subprocess.run([*program(), "compile", str(path), "-o", str(out), "--quiet", *options], check=True, **process)
+    return out
