@@ -2,6 +2,8 @@
 
 #include "errors.hpp"
 
+#include <nanobind/stl/pair.h>
+
 namespace cuvil::python {
 namespace {
 

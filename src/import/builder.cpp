@@ -396,12 +396,12 @@ void GraphBuilder::require_equal(const Dim& a, const Dim& b) {
     for (const Level& level : levels_)
         if (level.required.contains({a, b})) return;
     levels_.back().required.emplace(a, b);
-    rewriter_.create_typed("require", {},
-                           {{"left", Shape{a}},
-                            {"right", Shape{b}},
-                            {"message", fmt::format("{}: sizes {} and {} must be equal",
-                                                    cuvil::quoted(rewriter_.location().name), a.text(), b.text())}},
-                           {});
+    rewriter_.create_typed(
+        "require", {},
+        {{"left", Shape{a}},
+         {"right", Shape{b}},
+         {"message", fmt::format("sizes {} and {} must be equal, but are {{0}} and {{1}}", a.text(), b.text())}},
+        {});
 }
 
 std::optional<double> GraphBuilder::constant_number(const Value& value) const {

@@ -61,7 +61,7 @@ TEST(OnnxOps, SizesThatMustBeEqualAreRequired) {
     EXPECT_EQ(built(node("Reshape", {"x", "s"}, {"y"}), {"N", 6}, 17, {ints("s", {-1, 4})}), R"(
 func @main(%x: f32[N,6]) -> (f32[floordiv(6*N, 4),4] "y") {
   %s = constant [-1, 4] : i64[2]
-  require {left = [6*N], message = "\"make_y\": sizes 6*N and 4*floordiv(6*N, 4) must be equal", right = [4*floordiv(6*N, 4)]}
+  require {left = [6*N], message = "sizes 6*N and 4*floordiv(6*N, 4) must be equal, but are {0} and {1}", right = [4*floordiv(6*N, 4)]}
   %y = reshape %x {shape = [floordiv(6*N, 4),4]} : f32[floordiv(6*N, 4),4]
   return %y
 }
