@@ -34,11 +34,7 @@ Json describe(const Plan& plan, const std::string& name, const Type& type, bool 
 // "64 + max(64*N, 128) + 256*N": each slot is rounded up to 64 bytes.
 std::string workspace_formula(const Plan& plan) {
     std::string out = "64";
-    for (const Slot& slot : plan.slots) {
-        std::string size;
-        for (const Dim& d : slot.sizes) size += (size.empty() ? "" : ", ") + d.text();
-        out += slot.sizes.size() == 1 ? " + " + size : " + max(" + size + ")";
-    }
+    for (const Slot& slot : plan.slots) out += " + " + slot.size.text();
     return out;
 }
 

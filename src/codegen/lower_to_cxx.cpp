@@ -118,22 +118,13 @@ private:
         return out.text();
     }
 
-    std::string slot_size(const Slot& slot, bool checked) const {
-        std::string size;
-        for (const Dim& d : slot.sizes) {
-            std::string text = checked ? checked_size_text(plan_, d) : size_text(plan_, d);
-            size = size.empty() ? text : fmt::format("larger({}, {})", size, text);
-        }
-        return size;
-    }
-
     void place_buffers(CxxText& out) const {
         for (size_t s = 0; s < plan_.slots.size(); s++) {
             for (size_t i = 0; i < plan_.buffers.size(); i++)
                 if (plan_.buffers[i].place == Buffer::Slot && plan_.buffers[i].index == static_cast<int>(s))
                     out.line("b[{}] = slot;", i);
             if (s + 1 < plan_.slots.size())
-                out.line("slot += (({}) + 63) & ~i64(63);", slot_size(plan_.slots[s], false));
+                out.line("slot += (({}) + 63) & ~i64(63);", size_text(plan_, plan_.slots[s].size));
         }
         for (size_t i = 0; i < plan_.buffers.size(); i++) {
             const Buffer& b = plan_.buffers[i];
@@ -322,7 +313,7 @@ private:
         out.line("CheckedSizes sizes;");
         out.line("i64 bytes = 64;");
         for (const Slot& slot : plan_.slots)
-            out.line("bytes = sizes.add(bytes, sizes.aligned({}));", slot_size(slot, true));
+            out.line("bytes = sizes.add(bytes, sizes.aligned({}));", checked_size_text(plan_, slot.size));
         out.line("return sizes.overflow ? UINT64_MAX : static_cast<u64>(bytes);");
         out.close();
     }

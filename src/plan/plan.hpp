@@ -50,7 +50,7 @@ struct Buffer {
 
 // Buffers that never live together share a slot: its size is the largest of theirs.
 struct Slot {
-    std::vector<Dim> sizes;
+    Dim size;
 };
 
 // The bytes behind the code: constants at 64-byte aligned offsets.

@@ -273,19 +273,15 @@ private:
             }
             busy_until[static_cast<size_t>(best)] = interval.last;
             buffer.index = best;
-            auto& sizes = plan_.slots[static_cast<size_t>(best)].sizes;
-            if (std::ranges::find(sizes, buffer.bytes) == sizes.end()) sizes.push_back(buffer.bytes);
+            Slot& slot = plan_.slots[static_cast<size_t>(best)];
+            slot.size = Dim::max(slot.size, buffer.bytes);
         }
     }
 
     // How badly a buffer fits a slot: nothing for its own size, else the bytes by which they differ, if known.
     int64_t waste(int slot, const Dim& bytes) const {
-        int64_t least = INT64_MAX;
-        for (const Dim& size : plan_.slots[static_cast<size_t>(slot)].sizes) {
-            auto difference = (size - bytes).constant();
-            least = std::min(least, difference ? std::abs(*difference) : INT64_MAX - 1);
-        }
-        return least;
+        auto difference = (plan_.slots[static_cast<size_t>(slot)].size - bytes).constant();
+        return difference ? std::abs(*difference) : INT64_MAX;
     }
 
     void name_output_dims() {
