@@ -114,7 +114,8 @@ std::string literal_text(const Program& program, const Value& value) {
 
 std::string harmless(std::string_view text) {
     std::string out;
-    for (char c : text.substr(0, 200)) out += c >= ' ' && c <= '~' && c != '"' && c != '\\' ? c : '_';
+    // The linker would read what follows an @ as a version.
+    for (char c : text.substr(0, 200)) out += c >= ' ' && c <= '~' && c != '"' && c != '\\' && c != '@' ? c : '_';
     return out;
 }
 

@@ -47,7 +47,8 @@ std::string checked_size_text(const Plan& plan, const Dim& dim);
 // The one element of a literal as a C++ constant that keeps its bits: "f32(0x1.8p+1f)".
 std::string literal_text(const Program& program, const Value& value);
 
-// Text that may stand in a comment or string of generated code: printable ASCII without quotes and backslashes.
+// Text that may stand in a comment, a string or a symbol of generated code: printable ASCII without quotes, backslashes
+// and @.
 std::string harmless(std::string_view text);
 
 } // namespace cuvil

@@ -182,3 +182,13 @@ def test_sizes_that_must_agree_are_checked_at_the_door():
     assert np.array_equal(m.run({"a": a, "b": b})["y"], a @ b)
     with pytest.raises(ValueError, match=r"3.*4|4.*3"):
         m.run({"a": a, "b": np.ones((4, 4), np.float32)})
+
+
+@pytest.mark.parametrize(
+    "name", ["a@b", "a@@V1", 'say "x"', "back\\slash", "été", "*/ int x;", "%s{0}", "x" * 3000, ""]
+)
+def test_any_node_name(name: str):
+    m = compiled(
+        [oh.make_node("Relu", ["x"], ["y"], name=name)], [info("x", TP.FLOAT, [2])], [info("y", TP.FLOAT, [2])]
+    )
+    assert np.array_equal(m.run({"x": np.array([-1, 1], np.float32)})["y"], [0, 1])
