@@ -52,7 +52,8 @@ public:
         auto watch = [this](size_t, size_t) {
             if (options_.cancel && *options_.cancel) stop_.request_stop();
         };
-        return {options_.jobs, watch, stop_.get_token()};
+        int effort = options_.opt_level == "O3" ? 2 : 1;
+        return {effort, options_.jobs, watch, stop_.get_token()};
     }
 
 private:

@@ -36,7 +36,7 @@ struct Progress {
 struct CompileOptions {
     std::string target = "cpu-x86-64";    // or "native": the best level of this CPU only
     std::vector<std::string> levels = {}; // of the target's, e.g. {"v3"}; empty: all
-    std::string opt_level = "O2";         // O0..O3: compile effort, never other bits
+    std::string opt_level = "O2";         // O0..O3: compile effort, never other bits; O3 lets Clang work longer
     unsigned jobs = 0;                    // threads that compile; 0: all cores. The file is the same for any number
     std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
     std::vector<std::string> print_after = {};                     // pass names, or "all"

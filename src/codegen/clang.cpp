@@ -35,14 +35,15 @@ static void initialize_targets() {
 
 // Arguments of `clang -cc1`, whose defaults are not those of `clang`: exceptions, RTTI-free builds, unwind tables, PIC
 // and vectorisers are as said here or off. Kernels spell out their vectors and unrolling, so -O1 gives the speed of -O3
-// in half the time. -Wno-psabi: on levels with narrower registers vectors of 16 floats travel by memory, as intended.
+// in half the time and is the default. -Wno-psabi: on levels with narrower registers vectors of 16 floats travel by
+// memory, as intended.
 static std::vector<std::string> compiler_arguments(const SourceJob& job) {
     return {
         "-triple=x86_64-unknown-linux-gnu",
         "-target-cpu",
         "x86-64-" + job.level,
         "-std=c++20",
-        "-O1",
+        "-O" + std::to_string(job.effort),
         "-ffp-contract=off",
         "-ffreestanding",
         "-nostdsysteminc",

@@ -19,6 +19,7 @@ struct SourceJob {
     std::string text;  // C++20 without exceptions, RTTI or system headers
     std::string level; // "v2", "v3" or "v4" of x86-64; the macro CUVIL_ISA is this word
     Output output = Output::Object;
+    int effort = 1; // 1: -O1; 2: -O2, twice the time for code that is rarely faster
 };
 
 struct JobResult {

@@ -79,7 +79,7 @@ std::vector<std::pair<std::string, std::string>> CXXModule::emit(Output output,
     std::vector<SourceJob> jobs;
     for (const CXXSource& source : sources)
         for (const std::string& level : source.levels)
-            jobs.push_back({stem(source.name) + "." + level + ".cpp", source.text, level, output});
+            jobs.push_back({stem(source.name) + "." + level + ".cpp", source.text, level, output, options.effort});
 
     std::function<void(size_t)> progress;
     if (options.progress) progress = [&](size_t done) { options.progress(done, jobs.size()); };

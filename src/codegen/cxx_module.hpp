@@ -20,6 +20,7 @@ struct CXXSource {
 };
 
 struct CXXCompileOptions {
+    int effort = 1;       // as in SourceJob
     unsigned threads = 0; // 0: as many as the machine runs at once; never decides what comes out
     std::function<void(size_t done, size_t total)> progress = {};
     std::stop_token stop = {};

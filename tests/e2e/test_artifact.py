@@ -124,3 +124,12 @@ def test_the_examples_in_c_and_cxx(source: str, resnet18: Path, tmp_path: Path):
         program = build_with_loader(path, tmp_path / "example")
     said = output_of(program, resnet18, "1x3x224x224")
     assert "output" in said
+
+
+def test_effort_changes_no_bits(digits: Path, digits_onnx: Path, tmp_path: Path):
+    images = np.load(ROOT / "examples/digits/samples.npz")["image"]
+    want = cuvil.runtime.load_module(digits).run({"image": images})["scores"]
+    for level in ("O0", "O1", "O3"):
+        module = compile_with(digits_onnx, tmp_path / f"{level}.cuvil", "-O", level)
+        got = cuvil.runtime.load_module(module).run({"image": images})["scores"]
+        assert np.array_equal(got.view(np.uint32), want.view(np.uint32)), level
