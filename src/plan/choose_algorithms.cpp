@@ -73,13 +73,13 @@ private:
 
     // Whether a convolution made x, so that it lies in blocks of 16 channels.
     bool comes_blocked(const Value& x) const {
-        const OpNode* node = x.producer();
-        if (!node) return false;
-        if (auto kernel = plan_.kernels.find(node); kernel != plan_.kernels.end()) {
-            if (kernel->second.starts_with("conv2d_")) return true;
-            if (kernel->second == "pool_any") return comes_blocked(*node->operand(0));
+        for (const OpNode* node = x.producer(); node && node->operand(0); node = node->operand(0)->producer()) {
+            auto found = plan_.kernels.find(node);
+            std::string_view kernel = found == plan_.kernels.end() ? "" : std::string_view(found->second);
+            if (kernel.starts_with("conv2d_")) return true;
+            if (kernel != "pool_any" && !is_loop_op(*node)) return false;
         }
-        return is_loop_op(*node) && node->operand(0) && comes_blocked(*node->operand(0));
+        return false;
     }
 
     std::string choose_matmul(OpNode& node) {

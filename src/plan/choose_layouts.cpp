@@ -1,7 +1,7 @@
 // Convolutions read and write images in blocks of 16 channels with a halo of zeros. Values that elementwise ops connect
 // form a class that has one layout, halo included, so that an epilogue finds the elements of every operand at the same
-// offset. A class is blocked if a convolution writes into it, or a pool from a blocked class; `relayout` nodes stand
-// where values enter or leave.
+// offset. Only what can write blocks belongs to a class: elementwise ops, convolutions, and pools of blocked images. A
+// class is blocked if a convolution or such a pool writes into it; `relayout` nodes stand where values enter or leave.
 #include "ir/rewriter.hpp"
 #include "plan/plan.hpp"
 
@@ -15,8 +15,6 @@ bool is_image(const Value& v) {
     return v.type().has_rank() && v.type().dtype() == DType::F32 && v.type().rank() == 4 && v.type().dim(1).constant();
 }
 
-bool is_one(const Dim& d) { return d.is(1); }
-
 class LayoutChooser {
 public:
     LayoutChooser(Program& program, FuncIR& function, Plan& plan, Region& region)
@@ -24,7 +22,7 @@ public:
 
     void choose() {
         connect();
-        find_blocked();
+        choose_readers();
         for (const auto& node : region_.nodes())
             for (const auto& result : node->results())
                 if (is_blocked(*result)) result->set_type(result->type().with_layout(layout_of(*result)));
@@ -58,34 +56,52 @@ private:
         return std::ranges::all_of(node.operands(), [](Value* v) { return v->type().dtype() == DType::F32; });
     }
 
+    // Whether an operand of a node that joins a class is in the same class: it is made here, and in blocks if need be.
     bool is_member(const OpNode& node, const Value& operand) const {
-        return is_here(operand) && operand.type().shape() == node.result().type().shape() &&
-               operand.producer()->op() != "broadcast" && !is_constant(operand);
+        if (!is_here(operand) || operand.type().shape() != node.result().type().shape()) return false;
+        const OpNode& producer = *operand.producer();
+        const std::string& k = kernel(producer);
+        return joins_class(producer) || k.starts_with("conv2d_") || k == "pool_blocked";
     }
 
-    void connect() {
-        for (const auto& node : region_.nodes()) {
-            if (!joins_class(*node)) continue;
-            for (Value* operand : node->operands())
-                if (is_member(*node, *operand)) parent_[root(operand)] = root(&node->result());
-        }
-    }
-
+    // The value that stands for the class; halves the way to it.
     const Value* root(const Value* v) const {
-        for (auto up = parent_.find(v); up != parent_.end() && up->second != v; up = parent_.find(v)) v = up->second;
+        for (auto up = parent_.find(v); up != parent_.end(); up = parent_.find(v)) {
+            if (auto above = parent_.find(up->second); above != parent_.end()) up->second = above->second;
+            v = up->second;
+        }
         return v;
     }
 
-    void find_blocked() {
+    // Operands come before, so one pass in order knows of each whether it is blocked.
+    void connect() {
         for (const auto& node : region_.nodes()) {
-            if (kernel(*node).starts_with("conv2d_")) classes_[root(&node->result())].blocked = true;
-            // Operands come before, so one pass suffices.
-            if (kernel(*node) == "pool_any" && is_blocked(*node->operand(0)) && is_image(node->result())) {
+            const std::string& k = kernel(*node);
+            if (k.starts_with("conv2d_")) {
+                classes_[&node->result()].blocked = true;
+            } else if (k == "pool_any" && is_blocked(*node->operand(0)) && is_image(node->result())) {
                 plan_.kernels[node.get()] = "pool_blocked";
-                classes_[root(&node->result())].blocked = true;
+                classes_[&node->result()].blocked = true;
+            } else if (joins_class(*node)) {
+                for (Value* operand : node->operands())
+                    if (is_member(*node, *operand)) unite(*operand, node->result());
             }
         }
+    }
+
+    void unite(const Value& operand, const Value& result) {
+        const Value *from = root(&operand), *to = root(&result);
+        if (from == to) return;
+        parent_[from] = to;
+        if (classes_[from].blocked) classes_[to].blocked = true;
+    }
+
+    // A halo is the largest that a convolution needs that reads the class; means over whole images read blocks, too.
+    void choose_readers() {
         for (const auto& node : region_.nodes()) {
+            if (kernel(*node) == "Mean" && is_blocked(*node->operand(0)) &&
+                node->get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3})
+                plan_.kernels[node.get()] = "global_avg_pool";
             if (kernel(*node) != "conv2d_blocked" || !is_blocked(*node->operand(0))) continue;
             const auto& pads = node->get<std::vector<int64_t>>("pads");
             Class& c = classes_[root(node->operand(0))];
@@ -140,7 +156,7 @@ private:
         }
     }
 
-    Layout wanted_layout(const OpNode& node, size_t i) {
+    Layout wanted_layout(const OpNode& node, size_t i) const {
         Value& operand = *node.operand(i);
         const std::string& k = kernel(node);
         if (k.starts_with("conv2d_") && i == 0) {
@@ -149,13 +165,7 @@ private:
             if (is_blocked(operand)) return operand.type().layout();
             return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
         }
-        if (k == "pool_blocked") return operand.type().layout();
-        if (k == "Mean" && is_blocked(operand) &&
-            node.get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3}) {
-            plan_.kernels[&node] = "global_avg_pool";
-            return operand.type().layout();
-        }
-        if (k == "global_avg_pool") return operand.type().layout();
+        if (k == "pool_blocked" || k == "global_avg_pool") return operand.type().layout();
         if (joins_class(node) && is_blocked(node.result())) {
             const Value& read = behind_broadcast(operand);
             bool per_channel = is_constant(read) && is_per_channel(read.type(), node.result().type());
@@ -175,7 +185,7 @@ private:
     Rewriter edit_;
     Plan& plan_;
     Region& region_;
-    std::unordered_map<const Value*, const Value*> parent_;
+    mutable std::unordered_map<const Value*, const Value*> parent_; // from a member towards the root of its class
     std::unordered_map<const Value*, Class> classes_;
     std::unordered_map<const Value*, Value*> plain_;
 };
@@ -192,8 +202,8 @@ bool is_per_channel(const Type& type, const Type& image) {
     const Shape& shape = type.shape();
     if (shape.size() < 3 || shape.size() > 4) return false;
     size_t channel = shape.size() - 3;
-    return (channel == 0 || is_one(shape[0])) && shape[channel] == image.dim(1) && is_one(shape[channel + 1]) &&
-           is_one(shape[channel + 2]);
+    return (channel == 0 || shape[0].is(1)) && shape[channel] == image.dim(1) && shape[channel + 1].is(1) &&
+           shape[channel + 2].is(1);
 }
 
 void choose_layouts(Program& program, Plan& plan) {

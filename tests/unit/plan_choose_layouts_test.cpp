@@ -1,0 +1,75 @@
+// Images in blocks of 16 channels, and where they are laid out anew.
+#include "plan_testing.hpp"
+
+namespace cuvil {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+// A convolution to 16 channels with a window of 3 x 3 and constant weights named "w".
+std::string program(std::string_view inputs, std::string_view output, std::string_view body) {
+    std::string text = "weight \"w\" : f32[16,16,3,3] = [";
+    for (int i = 0; i < 16 * 16 * 9; i++) text += i ? ", 1.0" : "1.0";
+    return text + "]\nfunc @main(" + std::string(inputs) + ") -> " + std::string(output) +
+           " {\n  %w = weight \"w\" : f32[16,16,3,3]\n" + std::string(body) + "}\n";
+}
+
+TEST(Layouts, ConvolutionsExchangeBlocksWithTheHaloOfTheReader) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %b = relu %a : f32[1,16,8,8]
+  %c = conv2d %b, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  return %c
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked, relu", "conv2d_blocked", "relayout"}));
+    EXPECT_EQ(p.value("b").type().layout().kind, Layout::Blocked);
+    EXPECT_EQ(p.value("b").type().layout().top, Dim(1));
+}
+
+// A transpose writes plain memory, so what it makes must be laid out anew before a blocked loop reads it.
+TEST(Layouts, WhatOtherOpsWriteStaysPlain) {
+    Planned p(program("%x: f32[1,16,8,8], %y: f32[16,1,8,8]", "f32[1,16,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %t = transpose %y {perm = [1,0,2,3]} : f32[1,16,8,8]
+  %s = add %a, %t : f32[1,16,8,8]
+  return %s
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "transpose", "relayout", "conv2d_blocked, add", "relayout"}));
+}
+
+TEST(Layouts, APoolOfAPlainImageStaysPlain) {
+    Planned p(program("%x: f32[1,16,8,8], %y: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
+  %m = max_pool2d %y {kernel = [3,3], pads = [1,1,1,1]} : f32[1,16,8,8]
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %s = add %m, %a : f32[1,16,8,8]
+  return %s
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"pool_any", "relayout", "relayout", "conv2d_blocked, add", "relayout"}));
+}
+
+TEST(Layouts, PoolsAndMeansReadBlocks) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,16,1,1]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %m = max_pool2d %a {kernel = [2,2], strides = [2,2]} : f32[1,16,4,4]
+  %b = relu %m : f32[1,16,4,4]
+  %c = reduce_mean %b {axes = [2,3]} : f32[1,16,1,1]
+  return %c
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "pool_blocked", "relu", "global_avg_pool"}));
+}
+
+TEST(Layouts, RegionsSeePlainImages) {
+    Planned p(program("%c: bool[], %x: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %r = if %c : f32[1,16,8,8] then {
+    return %a
+  } else {
+    return %x
+  }
+  return %r
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "relayout", "if"}));
+}
+
+} // namespace
+} // namespace cuvil
