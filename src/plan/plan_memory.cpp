@@ -103,6 +103,7 @@ private:
             const Value& root = alias_root(*end.operand(i));
             if (!root.producer() || is_constant(root) || root.type().dtype() == DType::String) continue;
             if (root.producer()->parent() != &program_.main().body() || !root.type().layout().is_plain()) continue;
+            if (!plan_.known_at_entry(end.operand(i)->type())) continue; // the caller has no memory for it yet
             claimed_.try_emplace(&root, static_cast<int>(i));
         }
     }
@@ -217,6 +218,8 @@ private:
         time_++;
         for (int number : pending_[depth_]) live_.at(number).last = std::max(live_.at(number).last, time_);
         pending_[depth_].clear();
+        // Each branch writes the results at its end, also those that nobody reads.
+        for (const auto& result : node.results()) extend(plan_.buffer(*result));
         if (is_loop)
             for (const auto& [a, b] : plan_.carried[&node])
                 for (int number : {a, b})

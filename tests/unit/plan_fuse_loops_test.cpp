@@ -1,0 +1,120 @@
+// Which ops share a step.
+#include "plan_testing.hpp"
+
+namespace cuvil {
+namespace {
+
+using Texts = std::vector<std::string>;
+
+TEST(Fuse, AChainIsOneLoop) {
+    Planned p(R"(func @main(%x: f32[N,4], %b: f32[4]) -> f32[N,4] {
+  %1 = broadcast %b {shape = [N,4]} : f32[N,4]
+  %2 = add %x, %1 : f32[N,4]
+  %3 = relu %2 : f32[N,4]
+  %4 = mul %3, %2 : f32[N,4]
+  return %4
+})");
+    EXPECT_EQ(p.steps(), (Texts{"add, relu, mul"}));
+}
+
+// What is read from outside of the chain is computed once and kept.
+TEST(Fuse, AValueThatOthersReadEndsItsChain) {
+    Planned p(R"(func @main(%x: f32[4]) -> (f32[4], f32[4]) {
+  %1 = neg %x : f32[4]
+  %2 = exp %1 : f32[4]
+  %3 = softmax %1 : f32[4]
+  return %2, %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"neg", "exp", "softmax"}));
+}
+
+TEST(Fuse, AValueThatARegionReadsEndsItsChain) {
+    Planned p(R"(func @main(%c: bool[], %x: f32[4]) -> (f32[4], f32[4]) {
+  %1 = neg %x : f32[4]
+  %2 = exp %1 : f32[4]
+  %3 = if %c : f32[4] then {
+    return %1
+  } else {
+    return %x
+  }
+  return %2, %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"neg", "exp", "if"}));
+}
+
+TEST(Fuse, ChainsOfOtherShapesAreOtherLoops) {
+    Planned p(R"(func @main(%x: f32[4,1], %y: f32[4,8]) -> f32[4,8] {
+  %1 = exp %x : f32[4,1]
+  %2 = broadcast %1 {shape = [4,8]} : f32[4,8]
+  %3 = add %y, %2 : f32[4,8]
+  return %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"exp", "add"}));
+}
+
+// A broadcast that a kernel reads is made; loops read behind it.
+TEST(Fuse, OnlyKernelsNeedBroadcastsInMemory) {
+    Planned p(R"(func @main(%x: f32[4], %y: f32[2,4]) -> (f32[2,4], f32[2,4]) {
+  %1 = broadcast %x {shape = [2,4]} : f32[2,4]
+  %2 = add %y, %1 : f32[2,4]
+  %3 = softmax %1 : f32[2,4]
+  return %2, %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"broadcast", "add", "softmax"}));
+}
+
+TEST(Fuse, AMatrixProductTakesTheChainBehindIt) {
+    Planned p(R"(func @main(%x: f32[M,6], %s: f32[M,2], %w: f32[6,2]) -> f32[M,2] {
+  %b = constant [1.0, 2.0] : f32[2]
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = broadcast %b {shape = [M,2]} : f32[M,2]
+  %3 = add %1, %2 : f32[M,2]
+  %4 = mul %3, %s : f32[M,2]
+  %5 = relu %4 : f32[M,2]
+  return %5
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm, add, mul, relu"}));
+}
+
+TEST(Fuse, AProductThatOthersReadKeepsItsResult) {
+    Planned p(R"(func @main(%x: f32[M,6], %w: f32[6,2]) -> (f32[M,2], f32[M,2]) {
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = relu %1 : f32[M,2]
+  return %1, %2
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm", "relu"}));
+}
+
+// An epilogue reads operands at the result's offset or along the columns, so not one value per row.
+TEST(Fuse, AnEpilogueReadsNoColumnOfRows) {
+    Planned p(R"(func @main(%x: f32[M,6], %s: f32[M,1], %w: f32[6,2]) -> f32[M,2] {
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = broadcast %s {shape = [M,2]} : f32[M,2]
+  %3 = mul %1, %2 : f32[M,2]
+  return %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm", "mul"}));
+}
+
+TEST(Fuse, AnEpilogueComputesInF32Only) {
+    Planned p(R"(func @main(%x: f32[M,6], %w: f32[6,2]) -> f64[M,2] {
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = cast %1 {to = f64} : f64[M,2]
+  return %2
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm", "cast"}));
+}
+
+// Two products meet: the later carries the chain, the earlier keeps its result.
+TEST(Fuse, OneProductCarriesTheChain) {
+    Planned p(R"(func @main(%x: f32[M,6], %w: f32[6,2], %v: f32[6,2]) -> f32[M,2] {
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = matmul %x, %v : f32[M,2]
+  %3 = add %1, %2 : f32[M,2]
+  return %3
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm", "pack_b", "gemm, add"}));
+}
+
+} // namespace
+} // namespace cuvil
