@@ -2,6 +2,7 @@
 
 #include "support/diagnostics.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -81,6 +82,12 @@ void CxxText::paste(const std::string& lines) {
 
 std::string size_text(const Plan& plan, const Dim& dim) { return expression(plan, dim, plain); }
 std::string checked_size_text(const Plan& plan, const Dim& dim) { return expression(plan, dim, checked); }
+
+std::string block_bytes_text(const Plan& plan, const Dim& bytes) {
+    if (bytes.constant()) return bytes.text();
+    return fmt::format("[&] {{ CheckedSizes sizes; const i64 bytes = {}; return sizes.overflow ? -1 : bytes; }}()",
+                       checked_size_text(plan, bytes));
+}
 
 std::string sizes_text(const Plan& plan, const Shape& shape) {
     std::string out = "{";

@@ -1,5 +1,7 @@
 #include "ir/lexer.hpp"
 
+#include <algorithm>
+
 namespace cuvil {
 namespace {
 

@@ -4,6 +4,7 @@
 #include "ir/rewriter.hpp"
 #include "support/diagnostics.hpp"
 
+#include <algorithm>
 #include <array>
 #include <stdexcept>
 

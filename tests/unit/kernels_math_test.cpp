@@ -2,6 +2,7 @@
 // against their definitions.
 #include "kernels_run.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>

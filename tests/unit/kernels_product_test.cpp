@@ -1,6 +1,7 @@
 // Matrix products and convolutions of odd sizes against sums in f64.
 #include "kernels_run.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace {
