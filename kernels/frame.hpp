@@ -116,7 +116,7 @@ struct Frame {
     }
 
     // Memory of a tensor, until the end of the region at `depth` or of the run. nullptr, with a status, when the host
-    // has no more.
+    // has no more, and for a negative size: one that does not fit into 64 bits.
     [[gnu::noinline]] u8* alloc(i64 bytes, i64 depth) {
         if (held_count == held_capacity) {
             const i64 capacity = larger(16, 2 * held_capacity);
@@ -131,7 +131,7 @@ struct Frame {
             held = more;
             held_capacity = capacity;
         }
-        u8* block = raw_alloc(bytes > INT64_MAX - block_header ? -1 : block_header + bytes);
+        u8* block = raw_alloc(bytes < 0 || bytes > INT64_MAX - block_header ? -1 : block_header + bytes);
         if (block == nullptr) {
             return nullptr;
         }

@@ -34,6 +34,7 @@ private:
 
     std::string at(const Value& value) const { return fmt::format("f.b[{}]", plan_.buffer(value)); }
     std::string bytes(const Type& type) const { return size_text(plan_, type.bytes()); }
+    std::string block_bytes(const Type& type) const { return block_bytes_text(plan_, type.bytes()); }
 
     // Sizes of `to` that become known with `from`: pairs of an entry of the table and an expression.
     std::vector<std::pair<int, std::string>> new_sizes(const Type& to, const Type& from) const {
@@ -68,7 +69,7 @@ private:
         for (size_t i = 0; i < node.results().size(); i++) {
             const Value& result = node.result(i);
             if (is_dynamic(result)) {
-                out_.line("{} = f.alloc({}, {});", at(result), bytes(result.type()), depth);
+                out_.line("{} = f.alloc({}, {});", at(result), block_bytes(result.type()), depth);
                 check_alive();
             }
             out_.line("Frame::copy({}, {}, {});", at(result), at(*end.operand(i)), bytes(result.type()));
@@ -80,88 +81,114 @@ private:
         return plan_.buffers[static_cast<size_t>(plan_.buffer(value))].place == Buffer::Dynamic;
     }
 
-    void write_loop(const Step& step, int depth) {
-        const OpNode& node = *step.anchor;
-        const Region& body = *step.regions[0].region;
-        const OpNode& end = *body.terminator();
-        const auto& pairs = plan_.carried.at(&node);
-        size_t carried = pairs.size(), stacked = node.results().size() - carried;
-        auto argument = [&](size_t i) -> const Value& { return *body.arguments()[i + 2]; };
-        auto is_fixed = [&](size_t i) { return pairs[i].first >= 0; };
+    // The parts of a loop. Value i is carried: its argument, what the body returns for it, and its two slots.
+    struct Loop {
+        const OpNode& node;
+        const RegionPlan& plan;
+        const std::vector<std::pair<int, int>>& slots;
+        int depth;
 
+        size_t carried() const { return slots.size(); }
+        size_t stacked() const { return node.results().size() - carried(); }
+        bool is_fixed(size_t i) const { return slots[i].first >= 0; }
+        const Value& first(size_t i) const { return *node.operand(i + 2); }
+        const Value& argument(size_t i) const { return *plan.region->arguments()[i + 2]; }
+        const Value& condition() const { return *plan.region->terminator()->operand(0); }
+        const Value& returned(size_t i) const { return *plan.region->terminator()->operand(i + 1); }
+        const Value& slice(size_t i) const { return returned(carried() + i); }
+        const Value& stack(size_t i) const { return node.result(carried() + i); }
+    };
+
+    void write_loop(const Step& step, int depth) {
+        const Loop loop{*step.anchor, step.regions[0], plan_.carried.at(step.anchor), depth};
         out_.open("{{ // {}", harmless(step.name));
-        out_.line("const i64 trips = {};",
-                  node.operand(0) ? fmt::format("*f.at<i64>({})", plan_.buffer(*node.operand(0))) : "INT64_MAX");
-        out_.line("bool going = {};",
-                  node.operand(1) ? fmt::format("*f.at<bool>({})", plan_.buffer(*node.operand(1))) : "true");
-        for (size_t i = 0; i < carried; i++) {
-            const Value& first = *node.operand(i + 2);
-            bind_sizes(argument(i).type(), first.type());
-            if (is_fixed(i)) {
-                out_.line("u8 *now{0} = f.b[{1}], *next{0} = f.b[{2}];", i, pairs[i].first, pairs[i].second);
-            } else {
-                out_.line("u8* now{} = f.alloc({}, {});", i, bytes(argument(i).type()), depth);
-                check_alive();
-            }
-            out_.line("Frame::copy(now{}, {}, {});", i, at(first), bytes(argument(i).type()));
-        }
-        for (size_t i = 0; i < stacked; i++) out_.line("u8* stack{0} = nullptr; i64 used{0} = 0, capacity{0} = 0;", i);
+        enter(loop);
         out_.line("i64 i = 0;");
         out_.open("for (; i < trips && going; i++) {{");
-        out_.line("{} = reinterpret_cast<u8*>(&i);", at(*body.arguments()[0]));
-        out_.line("{} = reinterpret_cast<u8*>(&going);", at(*body.arguments()[1]));
-        for (size_t i = 0; i < carried; i++) out_.line("{} = now{};", at(argument(i)), i);
-        region(step.regions[0], depth + 1);
+        const auto& arguments = loop.plan.region->arguments();
+        out_.line("{} = reinterpret_cast<u8*>(&i);", at(*arguments[0]));
+        out_.line("{} = reinterpret_cast<u8*>(&going);", at(*arguments[1]));
+        for (size_t i = 0; i < loop.carried(); i++) out_.line("{} = now{};", at(loop.argument(i)), i);
+        region(loop.plan, depth + 1);
+        take_next(loop);
+        out_.close();
+        leave(loop);
+        out_.close();
+    }
 
-        for (size_t i = 0; i < carried; i++) {
-            const Value& value = *end.operand(i + 1);
-            if (!is_fixed(i)) {
-                out_.line("u8* next{} = f.alloc({}, {});", i, bytes(value.type()), depth);
+    // Number of turns, condition, and the first of the carried values.
+    void enter(const Loop& loop) {
+        auto start = [&](size_t i, std::string_view type, std::string_view otherwise) {
+            const Value* v = loop.node.operand(i);
+            return v ? fmt::format("*f.at<{}>({})", type, plan_.buffer(*v)) : std::string(otherwise);
+        };
+        out_.line("const i64 trips = {};", start(0, "i64", "INT64_MAX"));
+        out_.line("bool going = {};", start(1, "bool", "true"));
+        for (size_t i = 0; i < loop.carried(); i++) {
+            const Type& type = loop.argument(i).type();
+            bind_sizes(type, loop.first(i).type());
+            if (loop.is_fixed(i)) {
+                out_.line("u8 *now{0} = f.b[{1}], *next{0} = f.b[{2}];", i, loop.slots[i].first, loop.slots[i].second);
+            } else {
+                out_.line("u8* now{} = f.alloc({}, {});", i, block_bytes(type), loop.depth);
+                check_alive();
+            }
+            out_.line("Frame::copy(now{}, {}, {});", i, at(loop.first(i)), bytes(type));
+        }
+        for (size_t i = 0; i < loop.stacked(); i++)
+            out_.line("u8* stack{0} = nullptr; i64 used{0} = 0, capacity{0} = 0;", i);
+    }
+
+    // The end of a turn: what the body returns becomes what the next one takes.
+    void take_next(const Loop& loop) {
+        for (size_t i = 0; i < loop.carried(); i++) {
+            const Value& value = loop.returned(i);
+            if (!loop.is_fixed(i)) {
+                out_.line("u8* next{} = f.alloc({}, {});", i, block_bytes(value.type()), loop.depth);
                 check_alive();
             }
             out_.line("Frame::copy(next{}, {}, {});", i, at(value), bytes(value.type()));
         }
-        for (size_t i = 0; i < stacked; i++) {
-            const Value& slice = *end.operand(1 + carried + i);
+        for (size_t i = 0; i < loop.stacked(); i++) {
+            const Value& slice = loop.slice(i);
             out_.line("f.append(stack{0}, used{0}, capacity{0}, {1}, {2}, {3});", i, at(slice), bytes(slice.type()),
-                      depth);
+                      loop.depth);
             check_alive();
         }
-        out_.line("going = *f.at<bool>({});", plan_.buffer(*end.operand(0)));
+        out_.line("going = *f.at<bool>({});", plan_.buffer(loop.condition()));
         // All next sizes are computed from the present ones before any of these changes.
         std::vector<std::pair<int, std::string>> sizes;
-        for (size_t i = 0; i < carried; i++)
-            for (auto& [index, text] : new_sizes(argument(i).type(), end.operand(i + 1)->type())) {
+        for (size_t i = 0; i < loop.carried(); i++)
+            for (auto& [index, text] : new_sizes(loop.argument(i).type(), loop.returned(i).type())) {
                 out_.line("const i64 size{} = {};", sizes.size(), text);
                 sizes.emplace_back(index, fmt::format("size{}", sizes.size()));
             }
         for (const auto& [index, text] : sizes) out_.line("d[{}] = {};", index, text);
-        for (size_t i = 0; i < carried; i++) {
+        for (size_t i = 0; i < loop.carried(); i++) {
             out_.line("u8* const past{0} = now{0};", i);
             out_.line("now{0} = next{0};", i);
-            if (is_fixed(i))
+            if (loop.is_fixed(i))
                 out_.line("next{0} = past{0};", i);
             else
                 out_.line("f.release(past{});", i);
         }
-        out_.line("f.release_region({});", depth + 1);
+        out_.line("f.release_region({});", loop.depth + 1);
         check_alive();
-        out_.close();
+    }
 
-        out_.line("d[{}] = i;", plan_.dim_index.at(Dim::symbol(node.get<std::string>("count"))));
-        for (size_t i = 0; i < carried; i++) {
-            bind_sizes(node.result(i).type(), argument(i).type());
-            out_.line("{} = now{};", at(node.result(i)), i);
+    void leave(const Loop& loop) {
+        out_.line("d[{}] = i;", plan_.dim_index.at(Dim::symbol(loop.node.get<std::string>("count"))));
+        for (size_t i = 0; i < loop.carried(); i++) {
+            bind_sizes(loop.node.result(i).type(), loop.argument(i).type());
+            out_.line("{} = now{};", at(loop.node.result(i)), i);
         }
-        for (size_t i = 0; i < stacked; i++) {
-            const Value& result = node.result(carried + i);
+        for (size_t i = 0; i < loop.stacked(); i++) {
             out_.open("if (stack{} == nullptr) {{", i);
-            out_.line("stack{} = f.alloc(0, {});", i, depth);
+            out_.line("stack{} = f.alloc(0, {});", i, loop.depth);
             check_alive();
             out_.close();
-            out_.line("{} = stack{};", at(result), i);
+            out_.line("{} = stack{};", at(loop.stack(i)), i);
         }
-        out_.close();
     }
 
     const Plan& plan_;

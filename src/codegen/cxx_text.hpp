@@ -43,6 +43,8 @@ std::string size_text(const Plan& plan, const Dim& dim);
 std::string sizes_text(const Plan& plan, const Shape& shape);
 // The same in checked arithmetic, as calls of a CheckedSizes named `sizes`.
 std::string checked_size_text(const Plan& plan, const Dim& dim);
+// The bytes of a block from the host, which only data shows, so that nothing has checked them: -1 beyond 64 bits.
+std::string block_bytes_text(const Plan& plan, const Dim& bytes);
 
 // The one element of a literal as a C++ constant that keeps its bits: "f32(0x1.8p+1f)".
 std::string literal_text(const Program& program, const Value& value);

@@ -52,7 +52,8 @@ private:
         for (const Value* value : c_.step.outputs) {
             const Buffer& buffer = c_.plan.buffers[static_cast<size_t>(c_.plan.buffer(*value))];
             if (buffer.place != Buffer::Dynamic) continue;
-            out_.line("f.b[{}] = f.alloc({}, {});", c_.plan.buffer(*value), size(buffer.bytes), c_.region_depth);
+            out_.line("f.b[{}] = f.alloc({}, {});", c_.plan.buffer(*value), block_bytes_text(c_.plan, buffer.bytes),
+                      c_.region_depth);
             out_.open("if (f.status != CUVIL_OK) {{");
             out_.line("return;");
             out_.close();

@@ -282,6 +282,40 @@ TEST(Lower, ConvolutionsExchangeBlockedImages) {
     }
 }
 
+// The transpose writes plain memory, the convolution blocks.
+TEST(Lower, ABlockedImageMeetsAPlainOne) {
+    std::vector<float> w, b;
+    Built m("func @main(%x: f32[1,3,4,5], %t: f32[20,1,4,5]) -> f32[1,20,4,5] {\n" +
+            constant("w", {20, 3, 3, 3}, w, 1) + constant("b", {20}, b, 2) +
+            R"(  %1 = conv2d %x, %w, %b {pads = [1,1,1,1]} : f32[1,20,4,5]
+  %2 = transpose %t {perm = [1,0,2,3]} : f32[1,20,4,5]
+  %3 = add %1, %2 : f32[1,20,4,5]
+  return %3
+})");
+    std::vector<float> x(60), t(400), y(400);
+    for (size_t i = 0; i < x.size(); i++) x[i] = static_cast<float>(i % 7) - 3;
+    for (size_t i = 0; i < t.size(); i++) t[i] = static_cast<float>(i);
+    std::vector<float> want = convolution(x, 3, 4, 5, w, b, 1);
+    std::vector<int64_t> x_shape = {1, 3, 4, 5}, t_shape = {20, 1, 4, 5}, y_shape = {1, 20, 4, 5};
+    std::vector<cuvil_value> out = {tensor(y, y_shape)};
+    ASSERT_EQ(m.run({tensor(x, x_shape), tensor(t, t_shape)}, out), CUVIL_OK);
+    for (size_t i = 0; i < want.size(); i++) EXPECT_NEAR(y[i], want[i] + t[i], 1e-4) << i;
+}
+
+// 65536 ones make sizes whose product is 2^64 elements.
+TEST(Lower, SizesThatDataMakesTooLargeAreAnError) {
+    Built m(R"(func @main(%x: f32[N]) -> f32[k,k,k,k] {
+  %1 = nonzero %x {count = "k"} : i64[1,k]
+  %c = constant 1.0 : f32[]
+  %2 = broadcast %c {shape = [k,k,k,k]} : f32[k,k,k,k]
+  return %2
+})");
+    std::vector<float> x(65536, 1);
+    std::vector<int64_t> shape = {65536};
+    std::vector<cuvil_value> out(1);
+    EXPECT_EQ(m.run({tensor(x, shape)}, out), CUVIL_ERROR_MEMORY);
+}
+
 TEST(Lower, MatrixProductsWithEpilogue) {
     std::vector<float> w, b;
     Built m("func @main(%x: f32[M,6], %s: f32[M,20], %v: f32[2,20,3]) -> (f32[M,20], f32[2,M,3]) {\n" +
