@@ -46,10 +46,13 @@ private:
 
     void bind_inputs() {
         std::set<std::string> needed;
-        for (const auto& input : program_.main().body().arguments()) {
-            if (!input->type().has_rank()) continue;
-            for (const Dim& d : input->type().shape()) {
-                if (auto symbol = d.as_symbol()) add_symbol(*symbol, true);
+        const auto& inputs = program_.main().body().arguments();
+        for (size_t i = 0; i < inputs.size(); i++) {
+            if (!inputs[i]->type().has_rank()) continue;
+            // One that may be left out shows no size.
+            bool is_required = program_.main().inputs[i].default_value.empty();
+            for (const Dim& d : inputs[i]->type().shape()) {
+                if (auto symbol = d.as_symbol(); symbol && is_required) add_symbol(*symbol, true);
                 d.collect_symbols(needed);
             }
         }
@@ -59,8 +62,8 @@ private:
 
     [[noreturn]] void refuse_unbound(const std::string& name) const {
         Diagnostics diag;
-        diag.error("unbound-symbol",
-                   "no input has a dimension that is just '" + name + "', so its size cannot be known");
+        diag.error("unbound-symbol", "no input that must be given has a dimension that is just '" + name +
+                                         "', so its size cannot be known");
         throw Refused(diag);
     }
 

@@ -208,6 +208,13 @@ TEST(Memory, ASizeThatNoInputShowsIsRefused) {
   return %a
 })"),
                  Refused);
+    // An input that may be left out shows none.
+    EXPECT_THROW(Planned(R"(weight "w" : f32[2] = [1.0, 2.0]
+func @main(%x: f32[N] default "w") -> f32[N] {
+  %a = relu %x : f32[N]
+  return %a
+})"),
+                 Refused);
 }
 
 } // namespace
