@@ -10,11 +10,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 namespace cuvil {
 namespace {
+
+bool may_be_equal(const Dim& x, const Dim& y) {
+    try {
+        return compare(x, y) != Equality::Different;
+    } catch (const DimOverflow&) {
+        return true;
+    }
+}
 
 // Whether a value of type `a` may stand where `b` is declared: sizes that are not known to differ are taken as equal,
 // and layouts are the planner's.
@@ -22,17 +32,10 @@ bool agree(const Type& a, const Type& b) {
     if (!a.is_tensor() || !b.is_tensor()) return a == b;
     if (a.dtype() != b.dtype()) return false;
     if (!a.has_rank() || !b.has_rank()) return true;
-    auto may_be_equal = [](const Dim& x, const Dim& y) {
-        try {
-            return compare(x, y) != Equality::Different;
-        } catch (const DimOverflow&) {
-            return true;
-        }
-    };
     return std::equal(a.shape().begin(), a.shape().end(), b.shape().begin(), b.shape().end(), may_be_equal);
 }
 
-// The same for values that change around a loop.
+// The same for values whose sizes a branch or an iteration decides.
 bool agree_but_for_sizes(const Type& a, const Type& b) {
     if (!a.is_tensor() || !b.is_tensor()) return a == b;
     return a.dtype() == b.dtype() && (!a.has_rank() || !b.has_rank() || a.rank() == b.rank());
@@ -44,6 +47,9 @@ public:
         : program_(program), function_(function), wrong_(wrong) {}
 
     void run() {
+        for (const auto& input : function_.body().arguments())
+            if (input->type().has_rank())
+                for (const Dim& d : input->type().shape()) d.collect_symbols(input_symbols_);
         collect(function_.body());
         region(function_.body());
         uses();
@@ -138,9 +144,9 @@ private:
                                        node.results().size()));
                 continue;
             }
+            Sizes taken;
             for (size_t i = 0; i < node.results().size(); i++)
-                returned(node, name, end, i,
-                         [&](const Type& t) { return agree_but_for_sizes(t, node.result(i).type()); });
+                returned(node, name, end, i, [&](const Type& t) { return becomes(t, node.result(i).type(), taken); });
         }
     }
 
@@ -157,6 +163,7 @@ private:
                                           node.results().size() + 1));
         Type condition = Type::tensor(DType::Bool, {});
         returned(node, "body", end, 0, [&](const Type& t) { return agree(t, condition); });
+        Sizes at_entry, at_turn, at_end;
         for (size_t i = 0; i < node.results().size(); i++) {
             const Type& result = node.result(i).type();
             if (i >= carried) {
@@ -167,12 +174,30 @@ private:
                 continue;
             }
             const Type& argument = body.arguments()[i + 2]->type();
-            if (!agree_but_for_sizes(node.operand(i + 2)->type(), argument))
+            if (!becomes(node.operand(i + 2)->type(), argument, at_entry))
                 fail(node, fmt::format("carried value {} is {}, its argument is {}", i,
                                        node.operand(i + 2)->type().text(), argument.text()));
-            returned(node, "body", end, i + 1,
-                     [&](const Type& t) { return agree_but_for_sizes(t, argument) && agree_but_for_sizes(t, result); });
+            returned(node, "body", end, i + 1, [&](const Type& t) { return becomes(t, argument, at_turn); });
+            if (!becomes(argument, result, at_end))
+                fail(node, fmt::format("carried value {} is {}, its result {}", i, argument.text(), result.text()));
         }
+    }
+
+    using Sizes = std::map<std::string, Dim>;
+
+    // Whether a value of type `from` can become one of type `to`, which is another value with the same memory: a size
+    // differs only where a symbol that is not of the inputs takes it, everywhere the same.
+    bool becomes(const Type& from, const Type& to, Sizes& taken) const {
+        if (!agree_but_for_sizes(from, to)) return false;
+        if (!from.has_rank() || !to.has_rank()) return true;
+        auto fits = [&](const Dim& a, const Dim& b) {
+            if (a == b) return true;
+            auto symbol = b.as_symbol();
+            if (symbol && !input_symbols_.contains(*symbol)) return taken.try_emplace(*symbol, a).first->second == a;
+            auto is_simple = [](const Dim& d) { return d.constant() || d.as_symbol(); };
+            return !(is_simple(a) && is_simple(b)) && may_be_equal(a, b);
+        };
+        return std::equal(from.shape().begin(), from.shape().end(), to.shape().begin(), fits);
     }
 
     template <class Fits>
@@ -254,6 +279,7 @@ private:
     std::unordered_set<const Value*> values_, visible_;
     std::vector<const Value*> in_order_;
     std::unordered_map<const Value*, size_t> used_;
+    std::set<std::string> input_symbols_;
 };
 
 } // namespace

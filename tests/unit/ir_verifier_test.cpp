@@ -136,8 +136,9 @@ TEST(Verifier, ChecksLoops) {
                std::string(arguments) + ") {\n    return " + std::string(results) + "\n  }\n  return %1\n}\n";
     };
     EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[], %v: f32[2]", "%d, %v, %v"))), Sentences{});
-    EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[], %v: f32[S]", "%d, %v, %v"))), Sentences{});
     const std::string in = ", in: %1, %2 = loop %n, %c, %x {count = \"K\"} : f32[2], f32[K,2]";
+    EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[], %v: f32[S]", "%d, %v, %v"))),
+              Sentences{"@main: carried value 0 is f32[S], its result f32[2]" + in});
     EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[]", "%d, %x, %x"))),
               Sentences{"@main: region 'body' takes 2 values, expected 3" + in});
     EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[], %v: f32[2]", "%d, %v"))),
@@ -145,6 +146,17 @@ TEST(Verifier, ChecksLoops) {
     EXPECT_EQ(verify(parsed(loop("%i: i64[], %d: bool[], %v: f32[2]", "%v, %i, %v"))),
               (Sentences{"@main: region 'body' returns f32[2] as value 0, which does not fit" + in,
                          "@main: region 'body' returns i64[] as value 1, which does not fit" + in}));
+}
+
+TEST(Verifier, SymbolsTakeTheSizesOfLoops) {
+    EXPECT_EQ(verify(parsed(R"(func @main(%n: i64[], %x: f32[2]) {
+  %1 = loop %n, _, %x {count = "K"} : f32[T] body (%i: i64[], %d: bool[], %v: f32[S]) {
+    %w = concat %v, %x {axis = 0} : f32[S + 2]
+    return %d, %w
+  }
+  return %1
+})")),
+              Sentences{});
 }
 
 TEST(Verifier, FindsNamesThatAreNoSizes) {
