@@ -2,6 +2,7 @@
 
     house_test.py includes            who may include whom
     house_test.py headers COMPILER    each header compiles alone, include/cuvil/cuvil.h as C99, too
+    house_test.py errors              docs/errors.md lists the codes of all diagnostics, and no others
 
 Prints what is wrong and exits with 1, or exits with 0.
 """
@@ -21,6 +22,14 @@ LLVM_PLACES = ("src/codegen/clang.cpp", "src/codegen/lld.cpp", "src/codegen/llvm
 LLVM_HEADER = re.compile(r"(llvm|clang|lld)(-c)?/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"]([^>"]+)[>"]', re.MULTILINE)
+
+
+# A diagnostic's code in a source: the first argument of what makes it, or an argument of a parser's report().
+CODE = re.compile(
+    r'''(?:\b(?:error|warning|ImportError)\(\s*|code\ =\ )"([a-z0-9]+(?:-[a-z0-9]+)*)"
+      | \breport\([^;]*?,\s*"([a-z0-9]+(?:-[a-z0-9]+)+)"''',
+    re.VERBOSE,
+)
 
 
 def sources(*folders: str) -> list[Path]:
@@ -73,8 +82,25 @@ def wrong_headers(compiler: str) -> list[str]:
         return [message for message in pool.map(check, jobs) if message]
 
 
+def wrong_errors() -> list[str]:
+    page = "docs/errors.md"
+    listed = re.findall(r"^\| `([^`]+)` \|", (ROOT / page).read_text(), re.MULTILINE)
+    places = {}
+    for path in sources("src", "tools"):
+        for match in CODE.finditer((ROOT / path).read_text()):
+            places.setdefault(match[1] or match[2], path)
+    wrong = [
+        f"{page} does not list {code}, which {path} reports" for code, path in places.items() if code not in listed
+    ]
+    wrong += [f"{page} lists {code}, which nothing reports" for code in listed if code not in places]
+    if listed != sorted(set(listed)):
+        wrong.append(f"{page}: the codes are not in order")
+    return wrong
+
+
 def main() -> int:
-    wrong = wrong_headers(sys.argv[2]) if sys.argv[1] == "headers" else wrong_includes()
+    checks = {"includes": wrong_includes, "headers": lambda: wrong_headers(sys.argv[2]), "errors": wrong_errors}
+    wrong = checks[sys.argv[1]]()
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
 

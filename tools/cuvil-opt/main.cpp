@@ -50,7 +50,7 @@ std::string read(const std::string& file) {
 }
 
 void expect_sound(const Program& program, Diagnostics& diag) {
-    for (std::string& sentence : verify(program)) diag.error("ir-invalid", std::move(sentence));
+    for (std::string& sentence : verify(program)) diag.error("invalid-ir", std::move(sentence));
     diag.stop_if_errors();
 }
 
