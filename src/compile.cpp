@@ -1,5 +1,5 @@
 // The compiler on one page.
-#include "src/stages.hpp"
+#include "stages.hpp"
 
 #include "artifact/manifest.hpp"
 #include "artifact/writer.hpp"
