@@ -47,8 +47,7 @@ ValueSpec read_value(const Json& json, size_t dim_count) {
         spec.tag = CUVIL_LIST;
     else if (kind != "tensor")
         throw ManifestError("has a value '" + spec.name + "' of unknown kind \"" + kind + "\"");
-    for (const NamedDtype& known : dtypes)
-        if (spec.dtype_name == known.name) spec.dtype = known.dtype;
+    spec.dtype = dtype_of(spec.dtype_name);
     if (spec.tag == CUVIL_TENSOR && spec.dtype.bits == 0)
         throw ManifestError("has a tensor '" + spec.name + "' of unknown dtype \"" + spec.dtype_name + "\"");
     const auto shape = json.find("shape");
@@ -107,6 +106,12 @@ std::string failure_text(const Manifest& manifest, const cuvil_failure& failure)
         }
     }
     return check.node.empty() ? out : out + " (in '" + check.node + "')";
+}
+
+cuvil_dtype dtype_of(std::string_view name) {
+    for (const NamedDtype& known : dtypes)
+        if (name == known.name) return known.dtype;
+    return {};
 }
 
 std::string dtype_text(cuvil_dtype dtype) {

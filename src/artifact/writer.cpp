@@ -203,13 +203,6 @@ void write_artifact(const std::filesystem::path& path, const ArtifactParts& part
         return;
     }
     try {
-        // Renaming over a device or a pipe would replace it by a file.
-        const std::filesystem::file_status there = std::filesystem::status(path);
-        if (std::filesystem::exists(there) && there.type() != std::filesystem::file_type::regular &&
-            there.type() != std::filesystem::file_type::directory) {
-            diagnostics.error("cannot-write", "cannot write " + cuvil::quoted(path.string()) + ": not a regular file");
-            return;
-        }
         write_atomically(path, [&](int fd) { emit(parts, [&](std::string_view bytes) { write_all(fd, bytes); }); });
     } catch (const std::system_error& error) {
         diagnostics.error("cannot-write",

@@ -14,6 +14,14 @@ namespace {
 
 [[noreturn]] void fail(int error) { throw std::system_error(error, std::generic_category()); }
 
+// What the system has no word for.
+class NoRegularFile : public std::error_category {
+public:
+    const char* name() const noexcept override { return "file"; }
+    std::string message(int) const override { return "not a regular file"; }
+};
+const NoRegularFile no_regular_file;
+
 struct Descriptor {
     int fd;
     ~Descriptor() {
@@ -51,7 +59,10 @@ void write_all(int fd, std::string_view bytes) {
 }
 
 void write_atomically(const std::filesystem::path& path, const std::function<void(int fd)>& write) {
-    if (std::filesystem::is_directory(path)) fail(EISDIR);
+    const std::filesystem::file_status there = std::filesystem::status(path);
+    if (std::filesystem::is_directory(there)) fail(EISDIR);
+    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+        throw std::system_error(1, no_regular_file);
     std::string temporary = path.string() + ".XXXXXX";
     Descriptor file{mkostemp(temporary.data(), O_CLOEXEC)};
     if (file.fd < 0) fail(errno);

@@ -28,7 +28,8 @@ private:
 };
 
 // Calls `write(fd)` on a new file beside `path` and renames it to `path`; when anything throws, nothing is left behind
-// and an older file at `path` is untouched. Throws std::system_error with the system's words.
+// and an older file at `path` is untouched. Throws std::system_error with the system's words; a directory, and a device
+// or a pipe, which renaming would replace by a file, are errors too.
 void write_atomically(const std::filesystem::path& path, const std::function<void(int fd)>& write);
 
 // Writes all bytes to `fd`; throws std::system_error.

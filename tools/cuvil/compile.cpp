@@ -26,7 +26,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The file is replaced by a new one, so a device or a pipe under that name would be gone.
+// What writing would say, before the work is done.
 void expect_file(const fs::path& path) {
     std::error_code ignored;
     const fs::file_status status = fs::status(path, ignored);
@@ -60,7 +60,6 @@ int write_texts(const Options& o, const CompileOptions& options, Emit what, Cons
             continue;
         }
         const fs::path path = text_path(o, text, texts.size());
-        expect_file(path);
         try {
             write_atomically(path, [&](int fd) { write_all(fd, text.text); });
         } catch (const std::system_error& error) {

@@ -1,7 +1,7 @@
 #include "compile_options.hpp"
 
 #include "interrupt.hpp"
-#include "nearest.hpp"
+#include "support/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

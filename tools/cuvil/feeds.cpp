@@ -2,6 +2,7 @@
 
 #include "compile_options.hpp"
 #include "console.hpp"
+#include "runtime/manifest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -19,20 +20,12 @@ namespace {
 
 using Json = nlohmann::json;
 
-struct NamedDtype {
-    const char* name;
-    cuvil_dtype dtype;
-};
-constexpr NamedDtype dtypes[] = {
-    {"f64", {2, 64, 1}}, {"f32", {2, 32, 1}}, {"f16", {2, 16, 1}}, {"bf16", {4, 16, 1}}, {"i64", {0, 64, 1}},
-    {"i32", {0, 32, 1}}, {"i16", {0, 16, 1}}, {"i8", {0, 8, 1}},   {"u64", {1, 64, 1}},  {"u32", {1, 32, 1}},
-    {"u16", {1, 16, 1}}, {"u8", {1, 8, 1}},   {"bool", {6, 8, 1}},
-};
-
 cuvil_dtype dtype_of(const Port& port) {
-    for (const NamedDtype& known : dtypes)
-        if (port.dtype == known.name) return known.dtype;
-    throw UsageError(fmt::format("{}: give values of this type as @FILE.npy", port.text()));
+    const cuvil_dtype dtype = rt::dtype_of(port.dtype);
+    const bool is_complex = dtype.code == 5;
+    if (dtype.bits == 0 || is_complex)
+        throw UsageError(fmt::format("{}: give values of this type as @FILE.npy", port.text()));
+    return dtype;
 }
 
 [[noreturn]] void bad_value(const Port& port, std::string_view value) {

@@ -3,8 +3,8 @@
 #include "cuvil/compile.hpp"
 #include "import/onnx/rows.hpp"
 #include "interrupt.hpp"
-#include "nearest.hpp"
 #include "runtime/cpu.hpp"
+#include "support/nearest.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

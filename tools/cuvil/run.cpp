@@ -6,7 +6,7 @@
 #include "compile_options.hpp"
 #include "feeds.hpp"
 #include "interrupt.hpp"
-#include "nearest.hpp"
+#include "support/nearest.hpp"
 #include "text_of_value.hpp"
 
 #include <fmt/format.h>

@@ -1,11 +1,13 @@
-#include "nearest.hpp"
+#include "support/nearest.hpp"
 
 #include <algorithm>
 #include <cctype>
 #include <numeric>
 
-namespace cuvil::cli {
+namespace cuvil {
 namespace {
+
+constexpr size_t longest = 64;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
@@ -27,20 +29,23 @@ size_t edits(std::string_view a, std::string_view b) {
 
 } // namespace
 
-std::optional<std::string> nearest(std::string_view word, const std::vector<std::string>& names) {
-    std::optional<std::string> best;
+std::string_view nearest(std::string_view word, const std::vector<std::string_view>& names) {
+    std::string_view best;
     size_t fewest = std::min(word.size(), word.size() / 3 + 2);
-    for (const std::string& name : names)
+    if (word.size() > longest) return best;
+    for (std::string_view name : names) {
+        if (name.size() > longest) continue;
         if (const size_t distance = edits(word, name); distance < fewest) {
             fewest = distance;
             best = name;
         }
+    }
     return best;
 }
 
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& names) {
-    const std::optional<std::string> name = nearest(word, names);
-    return name ? " (did you mean " + *name + "?)" : "";
+    std::string_view name = nearest(word, {names.begin(), names.end()});
+    return name.empty() ? "" : " (did you mean " + std::string(name) + "?)";
 }
 
-} // namespace cuvil::cli
+} // namespace cuvil
