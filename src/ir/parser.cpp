@@ -3,78 +3,26 @@
 // so that their uses are not reported again. Sizes are bounded where text could make the work grow faster than itself.
 #include "ir/parser.hpp"
 
-#include "ir/lexer.hpp"
 #include "ir/literal.hpp"
 #include "ir/record_check.hpp"
 #include "ir/rewriter.hpp"
+#include "ir/text_reader.hpp"
 #include "support/diagnostics.hpp"
+#include "support/nearest.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <unordered_map>
 
 namespace cuvil {
 namespace {
 
-constexpr int most_nesting = 100;   // regions, types and dims within each other
-constexpr size_t most_errors = 20;  // then the parser stops
-constexpr size_t most_terms = 256;  // of a dim
-constexpr size_t most_factors = 64; // of a term
-constexpr size_t longest_excerpt = 160;
-
-struct Skip {}; // the rest of a line, after an error was reported
-struct TooManyErrors {};
-
-std::string counted(size_t count, std::string_view thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
-
-bool is_symbol(std::string_view name) { return name.find('.') == std::string_view::npos; }
-
-// The candidate with the fewest edits to `name`; none when all are far.
-template <class Names> std::string nearest(std::string_view name, const Names& candidates) {
-    std::string best;
-    size_t fewest = name.size() / 3 + 1;
-    if (name.size() > 64) return best;
-    for (std::string_view candidate : candidates) {
-        if (candidate.size() > 64) continue;
-        std::vector<size_t> row(candidate.size() + 1);
-        std::iota(row.begin(), row.end(), size_t{0});
-        for (size_t i = 1; i <= name.size(); i++) {
-            size_t diagonal = row[0]++;
-            for (size_t k = 1; k < row.size(); k++) {
-                size_t replaced = diagonal + (name[i - 1] != candidate[k - 1]);
-                diagonal = row[k];
-                row[k] = std::min({replaced, row[k] + 1, row[k - 1] + 1});
-            }
-        }
-        if (row.back() < fewest || (row.back() == fewest && best.empty())) {
-            fewest = row.back();
-            best = candidate;
-        }
-    }
-    return best;
-}
-
-// The elements of a constant, before their dtype is known.
-struct Literals {
-    Token first;
-    bool bracketed = false;
-    struct Element {
-        Token token;
-        bool negative = false;
-        std::string text() const { return (negative ? "-" : "") + std::string(token.text); }
-    };
-    std::vector<Element> elements;
-};
-
-class Parser {
+class Parser : private TextReader {
 public:
     Parser(std::string_view text, std::string_view file, Diagnostics& diag)
-        : text_(text), file_(file), diag_(diag), tokens_(tokenize(text)) {}
+        : TextReader(text, file, diag), text_(text) {}
 
     std::optional<Program> program(const OpTable& ops) {
         program_.emplace(ops);
@@ -87,138 +35,16 @@ public:
                     skip_item(start);
                 }
             }
-            if (program_->functions().empty() && errors_ == 0)
+            if (program_->functions().empty() && error_count() == 0)
                 report(peek(), "expected a function, found the end of the text");
         } catch (const TooManyErrors&) {
         }
-        if (errors_ != 0) return std::nullopt;
+        if (error_count() != 0) return std::nullopt;
+        for (const std::string& symbol : symbols()) program_->reserve_symbol(symbol);
         return std::move(program_);
     }
 
-    template <class Read> auto whole(Read read) -> std::optional<decltype((this->*read)())> {
-        try {
-            auto result = (this->*read)();
-            if (peek().kind == Token::End) return result;
-        } catch (const Skip&) {
-        }
-        return std::nullopt;
-    }
-
-    Dim dim() {
-        Nesting guard(*this);
-        const Token& start = peek();
-        try {
-            bool negative = accept("-");
-            Dim sum = term(negative);
-            while (peek().is("+") || peek().is("-")) {
-                negative = next().text == "-";
-                sum = sum + term(negative);
-                if (sum.terms().size() > most_terms) fail(start, "the dimension has too many terms");
-            }
-            return sum;
-        } catch (const DimOverflow& error) {
-            fail(start, error.what());
-        }
-    }
-
-    Type type() {
-        Nesting guard(*this);
-        const Token& word = peek();
-        if (word.kind != Token::Word) expected("a type");
-        next();
-        if (word.is("none")) return {};
-        if (word.is("list")) return Type::list(in_angles(&Parser::type));
-        if (word.is("optional")) return Type::optional(in_angles(&Parser::type));
-        if (word.is("tuple")) return Type::tuple(in_angles(&Parser::types_until_angle));
-        if (word.is("object")) return Type::object(in_angles(&Parser::string));
-        auto dtype = dtype_from_name(word.text);
-        if (!dtype) fail(word, fmt::format("{} is no type", quoted(word.text)));
-        if (!peek().is("[")) return *dtype == DType::String ? Type::string() : Type::scalar(*dtype);
-        if (peek(1).is("*")) {
-            at_ += 2;
-            expect("]");
-            return with_layout(Type::tensor_of_unknown_rank(*dtype));
-        }
-        Shape sizes = shape();
-        if (std::string bad = check_sizes(sizes); !bad.empty()) fail(word, std::move(bad));
-        return with_layout(Type::tensor(*dtype, std::move(sizes)));
-    }
-
 private:
-    struct Nesting {
-        explicit Nesting(Parser& p) : parser(p) {
-            if (++parser.nesting_ > most_nesting) {
-                parser.nesting_--;
-                parser.fail(parser.peek(), fmt::format("more than {} levels within each other", most_nesting));
-            }
-        }
-        ~Nesting() { parser.nesting_--; }
-        Nesting(const Nesting&) = delete;
-        Nesting& operator=(const Nesting&) = delete;
-        Parser& parser;
-    };
-
-    // Tokens.
-    const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-    const Token& next() {
-        const Token& token = peek();
-        if (token.kind != Token::End) at_++;
-        return token;
-    }
-    bool accept(std::string_view text) {
-        if (!peek().is(text)) return false;
-        next();
-        return true;
-    }
-    void expect(std::string_view text) {
-        if (!accept(text)) expected(fmt::format("'{}'", text));
-    }
-    const Token& expect(Token::Kind kind, std::string_view what) {
-        if (peek().kind != kind) expected(what);
-        return next();
-    }
-
-    // Errors.
-    [[noreturn]] void expected(std::string_view what) {
-        const Token& found = peek();
-        if (found.kind == Token::End) fail(found, fmt::format("expected {}, found the end of the text", what));
-        if (found.kind == Token::Bad && found.text.find('"') != std::string_view::npos)
-            fail(found, "the string does not end on its line");
-        std::string_view shown = found.text.substr(0, 40);
-        fail(found, fmt::format("expected {}, found {}", what,
-                                found.kind == Token::String ? string_literal(shown) : "'" + printable(shown) + "'"));
-    }
-    static std::string printable(std::string_view text) {
-        std::string literal = string_literal(text);
-        return literal.substr(1, literal.size() - 2);
-    }
-    [[noreturn]] void fail(const Token& at, std::string message, std::string help = {}) {
-        report(at, std::move(message), "ir-syntax", std::move(help));
-        throw Skip{};
-    }
-    void report(const Token& at, std::string message, const char* code = "ir-syntax", std::string help = {}) {
-        errors_++;
-        auto offset = static_cast<size_t>(at.text.data() - text_.data());
-        size_t line_start = offset == 0 ? 0 : text_.rfind('\n', offset - 1) + 1; // npos + 1 is 0
-        auto line = std::count(text_.begin(), text_.begin() + static_cast<ptrdiff_t>(offset), '\n') + 1;
-        auto is_character = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; };
-        auto column = std::count_if(text_.begin() + static_cast<ptrdiff_t>(line_start),
-                                    text_.begin() + static_cast<ptrdiff_t>(offset), is_character) +
-                      1;
-        std::string_view excerpt = text_.substr(line_start, text_.find('\n', line_start) - line_start);
-        excerpt.remove_prefix(std::min(excerpt.find_first_not_of(" \t\r"), excerpt.size()));
-        excerpt = excerpt.substr(0, excerpt.find_last_not_of(" \t\r") + 1);
-        if (excerpt.size() > longest_excerpt) {
-            size_t end = longest_excerpt;
-            while (end > 0 && !is_character(excerpt[end])) end--;
-            excerpt = excerpt.substr(0, end);
-        }
-        Diagnostic& error = diag_.error(code, std::move(message), {fmt::format("{}:{}:{}", file_, line, column), {}});
-        if (!excerpt.empty()) error.show(std::string(excerpt));
-        if (!help.empty()) error.suggest(std::move(help));
-        if (errors_ >= most_errors) throw TooManyErrors{};
-    }
-
     // To the next line that starts at the left edge with a word.
     void skip_item(size_t start) {
         auto at_left_edge = [&](const Token& t) { return t.text.data() == text_.data() || t.text.data()[-1] == '\n'; };
@@ -239,175 +65,6 @@ private:
         }
     }
 
-    // Literals.
-    std::string string() {
-        const Token& token = expect(Token::String, "a string in quotes");
-        auto text = read_string_literal(token.text);
-        if (!text) fail(token, "the string has an unknown escape; there are \\\\, \\\", \\n, \\t and \\xNN");
-        return *text;
-    }
-
-    int64_t integer() {
-        const Token& start = peek();
-        bool negative = accept("-");
-        const Token& digits = expect(Token::Number, "an integer");
-        auto value = read_integer_literal((negative ? "-" : "") + std::string(digits.text));
-        if (!value) fail(start, fmt::format("'{}{}' is no 64-bit integer", negative ? "-" : "", digits.text));
-        return *value;
-    }
-
-    double floating() {
-        const Token& start = peek();
-        Literals::Element e = element("a number");
-        auto value = read_float_literal(e.text());
-        if (!value) fail(start, fmt::format("{} is no floating-point number", shown(e)));
-        return *value;
-    }
-
-    bool boolean() {
-        if (accept("true")) return true;
-        if (accept("false")) return false;
-        expected("true or false");
-    }
-
-    DType dtype() {
-        const Token& word = expect(Token::Word, "a dtype");
-        auto dtype = dtype_from_name(word.text);
-        if (!dtype) fail(word, fmt::format("{} is no dtype", quoted(word.text)));
-        return *dtype;
-    }
-
-    Literals::Element element(std::string_view what) {
-        Literals::Element e;
-        e.negative = accept("-");
-        e.token = peek();
-        if (e.token.kind != Token::Number && e.token.kind != Token::Word &&
-            (e.negative || e.token.kind != Token::String))
-            expected(what);
-        next();
-        return e;
-    }
-
-    static std::string shown(const Literals::Element& e) {
-        return e.token.kind == Token::String ? e.text() : "'" + printable(e.text().substr(0, 40)) + "'";
-    }
-
-    Literals literals() {
-        Literals all;
-        all.first = peek();
-        all.bracketed = accept("[");
-        if (!all.bracketed)
-            all.elements.push_back(element("a constant's value"));
-        else
-            list_until("]", [&] { all.elements.push_back(element("an element")); });
-        return all;
-    }
-
-    std::string bytes_of(const Literals& literals, const Type& type) {
-        auto count = literal_count(type);
-        if (!count) fail(literals.first, fmt::format("a constant cannot be {}", type.text()));
-        if (static_cast<size_t>(*count) != literals.elements.size())
-            fail(literals.first, fmt::format("{} for {}, which has {}", counted(literals.elements.size(), "element"),
-                                             type.text(), *count));
-        DType dtype = type.kind() == Type::Kind::String ? DType::String : type.dtype();
-        std::string bytes;
-        for (const auto& e : literals.elements)
-            if (!append_element(dtype, e.text(), bytes))
-                fail(e.token, fmt::format("{} is no value of {}", shown(e), name(dtype)));
-        return bytes;
-    }
-
-    template <class Read> void list_until(std::string_view end, Read read) {
-        if (accept(end)) return;
-        do read();
-        while (accept(","));
-        expect(end);
-    }
-
-    template <class T> std::vector<T> bracketed(T (Parser::*read)()) {
-        std::vector<T> list;
-        expect("[");
-        list_until("]", [&] { list.push_back((this->*read)()); });
-        return list;
-    }
-
-    // Dims and types.
-    Shape shape() { return bracketed(&Parser::dim); }
-
-    Dim term(bool negative) {
-        const Token& start = peek();
-        Dim product = negative ? -1 : 1;
-        if (start.kind == Token::Number) {
-            next();
-            // With its sign, as the least integer has no positive counterpart.
-            auto value = read_integer_literal((negative ? "-" : "") + std::string(start.text));
-            if (!value) fail(start, fmt::format("'{}' is no 64-bit integer", start.text));
-            product = *value;
-        } else {
-            product = product * atom();
-        }
-        for (size_t factors = 1; accept("*"); factors++) {
-            Dim factor = peek().kind == Token::Number ? Dim(integer()) : atom();
-            if (factors >= most_factors || product.terms().size() * factor.terms().size() > most_terms)
-                fail(start, "the dimension has too many factors");
-            product = product * factor;
-            for (const DimTerm& t : product.terms())
-                if (t.atoms.size() > most_factors) fail(start, "the dimension has too many factors");
-        }
-        return product;
-    }
-
-    Dim atom() {
-        const Token& word = peek();
-        if (word.kind != Token::Word || !is_symbol(word.text)) expected("a size");
-        next();
-        auto function = word.is("min")        ? Dim::min
-                        : word.is("max")      ? Dim::max
-                        : word.is("floordiv") ? Dim::floordiv
-                                              : nullptr;
-        if (!function || !accept("(")) {
-            if (program_) program_->reserve_symbol(std::string(word.text));
-            return Dim::symbol(std::string(word.text));
-        }
-        Dim a = dim();
-        expect(",");
-        Dim b = dim();
-        expect(")");
-        return function(a, b);
-    }
-
-    template <class T> T in_angles(T (Parser::*read)()) {
-        expect("<");
-        T inner = (this->*read)();
-        expect(">");
-        return inner;
-    }
-
-    std::vector<Type> types_until_angle() {
-        std::vector<Type> all;
-        if (peek().is(">")) return all;
-        do all.push_back(type());
-        while (accept(","));
-        return all;
-    }
-
-    Type with_layout(Type type) {
-        bool layout = peek().is("{") && (peek(1).is("blocked") || peek(1).is("padded")) && peek(2).is(",");
-        if (!layout) return type;
-        Layout l;
-        l.kind = peek(1).is("blocked") ? Layout::Blocked : Layout::Padded;
-        at_ += 3;
-        expect("halo");
-        expect("=");
-        const Token& start = peek();
-        Shape halo = shape();
-        if (halo.size() != 4) fail(start, "a halo has four sizes: top, left, bottom, right");
-        l.top = halo[0], l.left = halo[1], l.bottom = halo[2], l.right = halo[3];
-        expect("}");
-        return type.with_layout(std::move(l));
-    }
-
-    // Items.
     void item() {
         if (accept("program")) {
             program_->name = string();
@@ -480,7 +137,6 @@ private:
             if (other->name() == *name) fail(at, fmt::format("two functions are named @{}", *name));
         values_.clear();
         scope_.clear();
-        nesting_ = 0;
         FuncIR& function = program_->add_function(*name);
         Rewriter rewriter(*program_, function);
         rewriter_ = &rewriter;
@@ -489,10 +145,10 @@ private:
         std::optional<std::vector<Output>> outputs;
         if (accept("->")) outputs = this->outputs();
         expect("{");
-        size_t errors_before = errors_;
+        size_t errors_before = error_count();
         nodes(function.body());
         const OpNode* end = function.body().terminator();
-        if (errors_ != errors_before || !end) return;
+        if (error_count() != errors_before || !end) return;
         if (outputs && outputs->size() != end->operands().size())
             fail(at, fmt::format("@{} declares {}, returns {}", *name, counted(outputs->size(), "output"),
                                  end->operands().size()));
@@ -561,7 +217,7 @@ private:
     // Statements, up to the closing brace.
     void nodes(Region& region) {
         Nesting guard(*this);
-        size_t errors_before = errors_;
+        size_t errors_before = error_count();
         while (!peek().is("}")) {
             if (peek().kind == Token::End) expected("'}'");
             size_t start = at_, in_sight = scope_.size();
@@ -572,7 +228,7 @@ private:
                 skip_statement(start);
             }
         }
-        if (!region.terminator() && errors_ == errors_before) report(peek(), "expected return, found '}'");
+        if (!region.terminator() && error_count() == errors_before) report(peek(), "expected return, found '}'");
         next();
     }
 
@@ -625,7 +281,7 @@ private:
         rewriter_->insert_at_end(region);
         rewriter_->set_location(location());
         if (def->regions.empty()) end_of_statement();
-        size_t errors_before = errors_;
+        size_t errors_before = error_count();
         OpNode& node = rewriter_->create_typed(op.text, std::move(operands), std::move(attributes), types);
         for (size_t i = 0; i < def->regions.size(); i++) {
             size_t in_sight = scope_.size();
@@ -636,7 +292,7 @@ private:
             forget_behind(in_sight);
             if (i + 1 == def->regions.size()) end_of_statement();
         }
-        if (errors_ == errors_before) infer_types(node, op, typed ? &types : nullptr);
+        if (error_count() == errors_before) infer_types(node, op, typed ? &types : nullptr);
         for (size_t i = 0; i < results.size(); i++) {
             node.result(i).set_name(value_name(results[i]));
             define(results[i], node.result(i));
@@ -650,7 +306,7 @@ private:
     [[noreturn]] void unknown_op(const Token& op) {
         std::vector<std::string_view> names;
         for (const OpDef& def : program_->ops().all()) names.push_back(def.name);
-        std::string near = nearest(op.text, names);
+        std::string_view near = nearest(op.text, names);
         fail(op, fmt::format("there is no op {}", quoted(op.text)),
              near.empty() ? "" : "the nearest name is " + quoted(near));
     }
@@ -677,9 +333,9 @@ private:
     void undefined(const Token& at) {
         std::vector<std::string_view> names(
             scope_.rbegin(), scope_.rbegin() + static_cast<ptrdiff_t>(std::min<size_t>(scope_.size(), 1000)));
-        std::string near = nearest(at.text, names);
+        std::string_view near = nearest(at.text, names);
         report(at, fmt::format("{} is not defined before this use", at.text), "ir-syntax",
-               near.empty() || at.text.size() < 4 ? "" : "the nearest name is " + near);
+               near.empty() || at.text.size() < 4 ? "" : "the nearest name is " + std::string(near));
     }
 
     void attribute(const OpDef& op, Attributes& attributes, std::map<std::string, Literals>& data) {
@@ -688,7 +344,7 @@ private:
         if (!def) {
             std::vector<std::string_view> names;
             for (const AttributeDef& a : op.attributes) names.push_back(a.name);
-            std::string near = nearest(at.text, names);
+            std::string_view near = nearest(at.text, names);
             fail(at, fmt::format("{} has no attribute {}", op.name, quoted(at.text)),
                  near.empty() ? "" : "the nearest name is " + quoted(near));
         }
@@ -709,9 +365,9 @@ private:
         case AttributeKind::Bool: return boolean();
         case AttributeKind::String: return string();
         case AttributeKind::DType: return dtype();
-        case AttributeKind::Ints: return bracketed(&Parser::integer);
-        case AttributeKind::Floats: return bracketed(&Parser::floating);
-        case AttributeKind::Strings: return bracketed(&Parser::string);
+        case AttributeKind::Ints: return bracketed(&TextReader::integer);
+        case AttributeKind::Floats: return bracketed(&TextReader::floating);
+        case AttributeKind::Strings: return bracketed(&TextReader::string);
         case AttributeKind::Dims: return shape();
         case AttributeKind::Data: break;
         }
@@ -764,12 +420,7 @@ private:
         for (const std::string& symbol : symbols) program_->reserve_symbol(symbol);
     }
 
-    std::string_view text_, file_;
-    Diagnostics& diag_;
-    std::vector<Token> tokens_;
-    size_t at_ = 0;
-    size_t errors_ = 0;
-    int nesting_ = 0;
+    std::string_view text_;
     std::optional<Program> program_;
     std::set<std::string> named_only_;
     Rewriter* rewriter_ = nullptr;
@@ -785,12 +436,12 @@ std::optional<Program> parse(std::string_view text, std::string_view file, const
 
 std::optional<Dim> parse_dim(std::string_view text) {
     Diagnostics ignored;
-    return Parser(text, "", ignored).whole(&Parser::dim);
+    return TextReader(text, "", ignored).whole(&TextReader::dim);
 }
 
 std::optional<Type> parse_type(std::string_view text) {
     Diagnostics ignored;
-    return Parser(text, "", ignored).whole(&Parser::type);
+    return TextReader(text, "", ignored).whole(&TextReader::type);
 }
 
 } // namespace cuvil
