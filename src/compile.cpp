@@ -1,5 +1,5 @@
 // The compiler on one page.
-#include "stages.hpp"
+#include "src/stages.hpp"
 
 #include "artifact/manifest.hpp"
 #include "artifact/writer.hpp"

@@ -3,7 +3,7 @@
 #include "errors.hpp"
 #include "extension.hpp"
 #include "program.hpp"
-#include "stages.hpp"
+#include "src/stages.hpp"
 #include "support/diagnostics.hpp"
 #include "support/file.hpp"
 
