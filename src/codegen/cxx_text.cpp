@@ -66,8 +66,7 @@ template <class T> T read(std::span<const std::byte> bytes) {
 
 std::string float_text(std::string_view type, double value, uint64_t bits, std::string_view bits_type) {
     if (std::isnan(value)) return fmt::format("__builtin_bit_cast({}, {}({:#x}))", type, bits_type, bits);
-    if (std::isinf(value)) return fmt::format("{}({}__builtin_inf())", type, value < 0 ? "-" : "");
-    return fmt::format("{}({:a})", type, value);
+    return fmt::format("{}({})", type, number_text(value));
 }
 
 } // namespace
@@ -93,6 +92,12 @@ std::string sizes_text(const Plan& plan, const Shape& shape) {
     std::string out = "{";
     for (size_t i = 0; i < shape.size(); i++) out += (i ? ", " : "") + size_text(plan, shape[i]);
     return out + "}";
+}
+
+std::string number_text(double value) {
+    if (std::isnan(value)) return "__builtin_nan(\"\")";
+    if (std::isinf(value)) return value < 0 ? "-__builtin_inf()" : "__builtin_inf()";
+    return fmt::format("{:a}", value);
 }
 
 std::string literal_text(const Program& program, const Value& value) {

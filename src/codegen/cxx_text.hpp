@@ -46,6 +46,8 @@ std::string checked_size_text(const Plan& plan, const Dim& dim);
 // The bytes of a block from the host, which only data shows, so that nothing has checked them: -1 beyond 64 bits.
 std::string block_bytes_text(const Plan& plan, const Dim& bytes);
 
+// A double as a C++ expression; of NaNs, the usual one.
+std::string number_text(double value);
 // The one element of a literal as a C++ constant that keeps its bits: "f32(0x1.8p+1f)".
 std::string literal_text(const Program& program, const Value& value);
 

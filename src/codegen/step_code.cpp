@@ -438,7 +438,12 @@ void StepWriter::emit_slice() {
     Dim offset = 0;
     for (size_t i = 0; i < strides.size(); i++) {
         offset = offset + slice.starts()[i] * strides[i];
-        strides[i] = strides[i] * Dim(slice.steps()[i]);
+        // A step beyond 64 bits leads to a second element of no tensor that exists.
+        try {
+            strides[i] = strides[i] * Dim(slice.steps()[i]);
+        } catch (const DimOverflow&) {
+            strides[i] = 0;
+        }
     }
     copy({result_type().shape(), strides, strides_of(result_type().shape()), offset, 0});
 }
@@ -466,7 +471,7 @@ void StepWriter::emit_pad() {
     out_.line("const i64 strides[1] = {{1}};");
     out_.line("f.parallel_ranges(map_rows(shape), shape[0], [=](Range rows) {{ fill_strided<1, {}>(shape, rows, y, "
               "strides, {}({})); }});",
-              t, t, fmt::format("{:a}", PadOp(*node_).value()));
+              t, t, number_text(PadOp(*node_).value()));
     out_.close();
     std::vector<Dim> strides = strides_of(result_type().shape());
     Dim offset = 0;

@@ -146,6 +146,33 @@ TEST(Lower, GatherReportsTheFirstIndexOutOfRange) {
     EXPECT_EQ(m.failure.values[1], 4);
 }
 
+TEST(Lower, PaddingMayBeInfinite) {
+    Built m(R"(func @main(%x: f32[N]) -> (f32[N+1], f32[N+1]) {
+  %1 = pad %x {low = [1], high = [0], value = -inf} : f32[N+1]
+  %2 = pad %x {low = [0], high = [1], value = nan} : f32[N+1]
+  return %1, %2
+})");
+    std::vector<float> x = {1}, y(2), z(2);
+    std::vector<int64_t> shape = {1}, padded = {2};
+    std::vector<cuvil_value> out = {tensor(y, padded), tensor(z, padded)};
+    ASSERT_EQ(m.run({tensor(x, shape)}, out), CUVIL_OK);
+    EXPECT_EQ(y, (std::vector<float>{-INFINITY, 1}));
+    EXPECT_EQ(z[0], 1);
+    EXPECT_TRUE(std::isnan(z[1]));
+}
+
+TEST(Lower, AStepMayBeOfAnySize) {
+    Built m(R"(func @main(%x: f32[N,2]) -> f32[1,2] {
+  %1 = slice %x {starts = [1,0], sizes = [1,2], steps = [4611686018427387904,1]} : f32[1,2]
+  return %1
+})");
+    std::vector<float> x = {1, 2, 3, 4}, y(2);
+    std::vector<int64_t> shape = {2, 2}, row = {1, 2};
+    std::vector<cuvil_value> out = {tensor(y, row)};
+    ASSERT_EQ(m.run({tensor(x, shape)}, out), CUVIL_OK);
+    EXPECT_EQ(y, (std::vector<float>{3, 4}));
+}
+
 TEST(Lower, NonZeroAllocatesItsOutput) {
     Built m(R"(func @main(%x: f32[N]) -> i64[1,k] {
   %1 = nonzero %x {count = "k"} : i64[1,k]
