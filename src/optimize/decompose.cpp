@@ -63,21 +63,23 @@ private:
     Type type_;
 };
 
-// Kernels reduce neighbouring axes; others move to the end first, in their order.
+// Kernels reduce neighbouring axes; others move to the end first, in their order. A size that is known to be 1 must not
+// change bits, so an axis of size 1 is passed over only where the values are neighbours in memory with and without it.
 Value* reduce_at_the_end(OpNode& node, Rewriter& rewriter) {
     const Type& type = node.operand(0)->type();
-    std::vector<int64_t> kept, reduced;
+    std::vector<int64_t> kept, reduced, longer; // longer: the reduced ones of other sizes than 1
     const auto& axes = node.get<std::vector<int64_t>>("axes");
     for (int64_t i = 0; i < type.rank(); i++) {
         bool is_reduced =
             std::ranges::any_of(axes, [&](int64_t axis) { return (axis < 0 ? axis + type.rank() : axis) == i; });
-        (is_reduced && !type.dim(i).is(1) ? reduced : kept).push_back(i);
+        (is_reduced ? reduced : kept).push_back(i);
+        if (is_reduced && !type.dim(i).is(1)) longer.push_back(i);
     }
-    bool are_neighbours = true;
-    for (int64_t i : kept)
-        are_neighbours =
-            are_neighbours && (reduced.empty() || i < reduced.front() || i > reduced.back() || type.dim(i).is(1));
-    if (are_neighbours) return nullptr;
+    auto none_kept = [&](int64_t begin, int64_t end) {
+        return std::ranges::none_of(kept, [&](int64_t i) { return i >= begin && i < end && !type.dim(i).is(1); });
+    };
+    if (reduced.empty() || none_kept(reduced.front(), reduced.back())) return nullptr;
+    if (longer.empty() || none_kept(longer.front(), type.rank())) return nullptr;
     std::vector<int64_t> perm = kept, last;
     perm.insert(perm.end(), reduced.begin(), reduced.end());
     for (auto i = static_cast<int64_t>(kept.size()); i < type.rank(); i++) last.push_back(i);

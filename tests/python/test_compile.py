@@ -42,6 +42,17 @@ def test_input_shapes():
         module.run({"x": X})
 
 
+def test_a_fixed_size_changes_no_bits():
+    text = """func @main(%x: f32[N,4,W]) -> f32[1,4,1] {
+      %1 = reduce_sum %x {axes = [0,2]} : f32[1,4,1]
+      return %1
+    }"""
+    x = np.random.default_rng(0).standard_normal((100, 4, 1)).astype(np.float32)
+    any_size = cuvil.compile(text.encode(), levels=["v3"])
+    fixed = cuvil.compile(text.replace("W", "1").encode(), levels=["v3"])
+    assert any_size.run({"x": x})["output"].tobytes() == fixed.run({"x": x})["output"].tobytes()
+
+
 def test_refusals():
     with pytest.raises(cuvil.Unsupported) as caught:
         cuvil.compile(onnx_model("NoSuchOp"))
