@@ -58,13 +58,42 @@ private:
         }
         for (const std::string& name : needed)
             if (!plan_.dim_index.contains(Dim::symbol(name))) refuse_unbound(name);
+        refuse_unbound_symbols(program_.main().body(), needed);
     }
 
-    [[noreturn]] void refuse_unbound(const std::string& name) const {
+    [[noreturn]] void refuse_unbound(const std::string& name, const Location& location = {}) const {
         Diagnostics diag;
-        diag.error("unbound-symbol", "no input that must be given has a dimension that is just '" + name +
-                                         "', so its size cannot be known");
+        diag.error("unbound-symbol",
+                   "no input that must be given has a dimension that is just '" + name +
+                       "', so its size cannot be known",
+                   location);
         throw Refused(diag);
+    }
+
+    // Text may name sizes that nothing gives. `bound`: the symbols known where the region begins.
+    void refuse_unbound_symbols(const Region& region, std::set<std::string> bound) const {
+        for (const auto& argument : region.arguments()) add_own_symbols(argument->type(), bound);
+        for (const auto& node : region.nodes()) {
+            if (node->def().find_attribute("count")) bound.insert(node->get<std::string>("count"));
+            for (const auto& inner : node->regions()) refuse_unbound_symbols(*inner, bound);
+            std::set<std::string> used;
+            for (const auto& result : node->results()) {
+                if (!node->regions().empty()) add_own_symbols(result->type(), bound);
+                if (result->type().has_rank())
+                    for (const Dim& d : result->type().shape()) d.collect_symbols(used);
+            }
+            for (const auto& [name, value] : node->attributes())
+                if (const auto* dims = std::get_if<Shape>(&value))
+                    for (const Dim& d : *dims) d.collect_symbols(used);
+            for (const std::string& name : used)
+                if (!bound.contains(name)) refuse_unbound(name, node->location());
+        }
+    }
+
+    static void add_own_symbols(const Type& type, std::set<std::string>& bound) {
+        if (!type.has_rank()) return;
+        for (const Dim& d : type.shape())
+            if (auto symbol = d.as_symbol()) bound.insert(*symbol);
     }
 
     // Sizes that this node's results bring into being: those of data-dependent ops and around control flow.

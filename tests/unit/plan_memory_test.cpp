@@ -217,5 +217,22 @@ func @main(%x: f32[N] default "w") -> f32[N] {
                  Refused);
 }
 
+TEST(Memory, ASizeThatOnlyANodeNamesIsRefused) {
+    for (const char* text : {R"(func @main(%x: f32[N]) -> f32[M] {
+  %a = relu %x : f32[M]
+  return %a
+})",
+                             R"(func @main(%x: f32[N]) -> f32[N] {
+  %a = slice %x {starts = [0], sizes = [min(M, N)], steps = [1]} : f32[min(M, N)]
+  %b = pad %a {low = [N - min(M, N)], high = [0]} : f32[N]
+  return %b
+})",
+                             R"(func @main(%x: f32[N]) -> i64[1] {
+  %a = dims {values = [M]} : i64[1]
+  return %a
+})"})
+        EXPECT_THROW(Planned{text}, Refused) << text;
+}
+
 } // namespace
 } // namespace cuvil
