@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cuvil import _cuvil, ir
-from cuvil._files import memory_file
+from cuvil._files import memory_file, open_file
 from cuvil.runtime import Module
 
 
@@ -85,8 +85,8 @@ def compile(
 def _source(model: Any) -> tuple[str, bytes | None]:
     if isinstance(model, str | os.PathLike):
         path = os.fspath(model)
-        with open(path, "rb"):  # the system's error, as for any file
-            return path, None
+        os.close(open_file(path))  # the system's error, as for any file
+        return path, None
     if isinstance(model, bytes | bytearray | memoryview):
         return "", bytes(model)
     if isinstance(model, ir.Program):

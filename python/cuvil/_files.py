@@ -11,7 +11,7 @@ def memory_file() -> int:
     return os.memfd_create("cuvil", os.MFD_CLOEXEC)
 
 
-def open_module(path: str | os.PathLike[str]) -> int:
+def open_file(path: str | os.PathLike[str]) -> int:
     """Opens a file to read; a pipe or a device raises OSError and is not waited for."""
     fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     mode = os.fstat(fd).st_mode

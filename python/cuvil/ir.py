@@ -13,6 +13,7 @@ from typing import Any
 
 from cuvil import _cuvil
 from cuvil._cuvil import FuncIR, OpNode, Program, Value, op_table
+from cuvil._files import open_file
 
 __all__ = ["FuncIR", "OpNode", "Program", "Value", "from_onnx", "op_table", "parse", "pass_names", "run_passes"]
 
@@ -28,8 +29,8 @@ def from_onnx(
     """The program of an ONNX model - a path, bytes or an onnx.ModelProto - before any pass."""
     shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
     if isinstance(model, str | os.PathLike):
-        with open(model, "rb"):  # the system's error, as for any file
-            return _cuvil.import_model(os.fspath(model), None, shapes)
+        os.close(open_file(model))  # the system's error, as for any file
+        return _cuvil.import_model(os.fspath(model), None, shapes)
     data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
     return _cuvil.import_model("", data, shapes)
 

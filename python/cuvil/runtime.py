@@ -11,7 +11,7 @@ import numpy as np
 
 from cuvil import _cuvil
 from cuvil._feeds import numpy_dtype
-from cuvil._files import copy_to, memory_file, open_module, write_all
+from cuvil._files import copy_to, memory_file, open_file, write_all
 from cuvil.errors import Unsupported
 
 __all__ = ["Module", "Port", "load_module"]
@@ -115,7 +115,7 @@ def load_module(
     if threads is not None and threads < 1:
         raise ValueError("threads is a positive number or None")
     if not isinstance(module, bytes | bytearray | memoryview):
-        return Module(open_module(module), f"'{os.fspath(module)}'", threads)
+        return Module(open_file(module), f"'{os.fspath(module)}'", threads)
     fd = memory_file()
     try:
         write_all(fd, module)

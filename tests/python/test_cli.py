@@ -306,6 +306,14 @@ def test_inspect_models(cli, mlp_text: Path, tmp_path: Path):
     assert cli("inspect", "none.onnx").returncode == 1
 
 
+@pytest.mark.parametrize("verb", ["compile", "inspect", "run"])
+def test_a_pipe_is_not_waited_for(cli, verb: str, tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    done = cli(verb, "pipe")
+    assert done.returncode == 1
+    assert "pipe" in done.stderr
+
+
 def test_targets_and_ops(cli):
     assert "cpu-x86-64" in cli("targets").stdout
     assert re.search(r"^Softmax\s+opset +1-12", cli("ops").stdout, re.MULTILINE)

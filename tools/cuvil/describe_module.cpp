@@ -76,7 +76,9 @@ std::string as_text(const Json& json) {
 
 bool holds_module(const std::filesystem::path& path) {
     char magic[4] = {};
-    std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error)) // opening a pipe would wait for its writer
+        std::ifstream(path, std::ios::binary).read(magic, sizeof magic);
     return std::string_view(magic, sizeof magic) == "\x7f"
                                                     "ELF" ||
            path.extension() == ".cuvil";
