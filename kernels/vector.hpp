@@ -233,20 +233,5 @@ template <class V> INLINE element_of<V> sum_lanes(V v) {
     });
 }
 
-// The largest and the smallest lane, NaN if there is one.
-template <class V> INLINE element_of<V> max_lanes(V v) {
-    return combine_lanes(v, [](auto a, auto b) {
-        auto c = a > b ? a : b;
-        return a != a ? a : c;
-    });
-}
-
-template <class V> INLINE element_of<V> min_lanes(V v) {
-    return combine_lanes(v, [](auto a, auto b) {
-        auto c = a < b ? a : b;
-        return a != a ? a : c;
-    });
-}
-
 } // namespace CUVIL_ISA
 } // namespace cuvil

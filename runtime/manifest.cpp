@@ -1,22 +1,13 @@
 #include "runtime/manifest.hpp"
 
+#include "runtime/dtypes.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace cuvil::rt {
 namespace {
 
 using Json = nlohmann::json;
-
-struct NamedDtype {
-    const char* name;
-    cuvil_dtype dtype;
-};
-
-constexpr NamedDtype dtypes[] = {
-    {"f64", {2, 64, 1}}, {"f32", {2, 32, 1}}, {"f16", {2, 16, 1}}, {"bf16", {4, 16, 1}}, {"i64", {0, 64, 1}},
-    {"i32", {0, 32, 1}}, {"i16", {0, 16, 1}}, {"i8", {0, 8, 1}},   {"u64", {1, 64, 1}},  {"u32", {1, 32, 1}},
-    {"u16", {1, 16, 1}}, {"u8", {1, 8, 1}},   {"bool", {6, 8, 1}}, {"c64", {5, 64, 1}},  {"c128", {5, 128, 1}},
-};
 
 constexpr uint32_t manifest_format = 1;
 
@@ -108,16 +99,10 @@ std::string failure_text(const Manifest& manifest, const cuvil_failure& failure)
     return check.node.empty() ? out : out + " (in '" + check.node + "')";
 }
 
-cuvil_dtype dtype_of(std::string_view name) {
-    for (const NamedDtype& known : dtypes)
-        if (name == known.name) return known.dtype;
-    return {};
-}
-
 std::string dtype_text(cuvil_dtype dtype) {
     for (const NamedDtype& known : dtypes)
         if (known.dtype.code == dtype.code && known.dtype.bits == dtype.bits && known.dtype.lanes == dtype.lanes)
-            return known.name;
+            return std::string(known.name);
     return "dtype code " + std::to_string(dtype.code) + " with " + std::to_string(dtype.bits) + " bits and " +
            std::to_string(dtype.lanes) + " lanes";
 }

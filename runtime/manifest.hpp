@@ -56,8 +56,6 @@ std::string shape_text(const ValueSpec& spec);
 // The sentence of a failure: the check's message with {0} to {5} replaced by its values, and the node's name.
 std::string failure_text(const Manifest& manifest, const cuvil_failure& failure);
 
-// {2, 32, 1} for "f32"; bits 0 for a name that no tensor's elements have.
-cuvil_dtype dtype_of(std::string_view name);
 // "f32" for {2, 32, 1}; "dtype code 9 with 3 bits" for what Cuvil has no name for.
 std::string dtype_text(cuvil_dtype dtype);
 

@@ -5,22 +5,17 @@
 #include "results.hpp"
 
 #include "cuvil/cuvil.h"
+#include "runtime/dtypes.hpp"
 
 #include <nlohmann/json.hpp>
 
 #include <nanobind/stl/string.h>
 
-#include <map>
 #include <memory>
 
 namespace cuvil::python {
 
 std::vector<Spec> read_specs(const char* manifest, const char* key) {
-    static const std::map<std::string, cuvil_dtype> dtypes = {
-        {"f64", {2, 64, 1}}, {"f32", {2, 32, 1}}, {"f16", {2, 16, 1}}, {"bf16", {4, 16, 1}}, {"i64", {0, 64, 1}},
-        {"i32", {0, 32, 1}}, {"i16", {0, 16, 1}}, {"i8", {0, 8, 1}},   {"u64", {1, 64, 1}},  {"u32", {1, 32, 1}},
-        {"u16", {1, 16, 1}}, {"u8", {1, 8, 1}},   {"bool", {6, 8, 1}}, {"c64", {5, 64, 1}},  {"c128", {5, 128, 1}},
-    };
     std::vector<Spec> specs;
     const nlohmann::json json = nlohmann::json::parse(manifest);
     for (const auto& entry : json.at(key)) {
@@ -29,7 +24,7 @@ std::vector<Spec> read_specs(const char* manifest, const char* key) {
         const std::string kind = entry.at("kind").get<std::string>();
         spec.tag = kind == "strings" ? CUVIL_STRINGS : kind == "list" ? CUVIL_LIST : CUVIL_TENSOR;
         spec.dtype_name = entry.value("dtype", "");
-        if (const auto known = dtypes.find(spec.dtype_name); known != dtypes.end()) spec.dtype = known->second;
+        spec.dtype = rt::dtype_of(spec.dtype_name);
         spec.optional = entry.value("optional", false);
         specs.push_back(std::move(spec));
     }

@@ -2,7 +2,7 @@
 
 #include "compile_options.hpp"
 #include "console.hpp"
-#include "runtime/manifest.hpp"
+#include "runtime/dtypes.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
