@@ -111,7 +111,10 @@ std::optional<Elements> followed(const OpNode& node) {
 void follow_elements(OpNode& node) {
     if (node.results().size() != 1 || node.result().elements() || node.operands().empty()) return;
     if (!node.operand(0) || !node.operand(0)->elements()) return;
-    if (auto elements = followed(node)) node.result().set_elements(std::move(elements));
+    try {
+        if (auto elements = followed(node)) node.result().set_elements(std::move(elements));
+    } catch (const DimOverflow&) { // integers that wrap are no sizes
+    }
 }
 
 } // namespace cuvil

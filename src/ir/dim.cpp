@@ -104,8 +104,8 @@ Dim Dim::floordiv(const Dim& a, const Dim& b) {
                 int64_t q = floor_divide(t.coefficient, *divisor);
                 add_term(whole.terms_, {q, {}});
                 add_term(rest.terms_, {t.coefficient - q * *divisor, {}});
-            } else if (t.coefficient % *divisor == 0) {
-                add_term(whole.terms_, {t.coefficient / *divisor, t.atoms});
+            } else if (*divisor == -1 || t.coefficient % *divisor == 0) {
+                add_term(whole.terms_, {floor_divide(t.coefficient, *divisor), t.atoms});
             } else {
                 add_term(rest.terms_, t);
             }
@@ -247,6 +247,7 @@ std::string Dim::text() const {
 
 Equality compare(const Dim& a, const Dim& b) {
     if (a == b) return Equality::Equal;
+    if (a.constant() && b.constant()) return Equality::Different; // their difference may exceed 64 bits
     return (a - b).constant() ? Equality::Different : Equality::Unknown;
 }
 

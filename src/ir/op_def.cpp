@@ -59,7 +59,11 @@ const std::optional<std::vector<Dim>>& Inference::elements(size_t i) const { ret
 void Inference::result(Type type, size_t i) { node_.result(i).set_type(std::move(type)); }
 
 void Inference::result_elements(std::vector<Dim> elements, size_t i) {
-    node_.result(i).set_elements(std::move(elements));
+    auto wraps = [&](const Dim& d) {
+        auto number = d.constant();
+        return number && node_.result(i).type().dtype() != DType::I64 && (*number < INT32_MIN || *number > INT32_MAX);
+    };
+    if (std::ranges::none_of(elements, wraps)) node_.result(i).set_elements(std::move(elements));
 }
 
 void Inference::fail(std::string message) const { throw InferenceError(std::string(node_.op()) + ": " + message); }

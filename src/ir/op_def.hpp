@@ -110,6 +110,7 @@ public:
     const std::optional<std::vector<Dim>>& elements(size_t i) const;
 
     void result(Type type, size_t i = 0);
+    // After result(). Elements that the result's dtype would wrap stay unknown.
     void result_elements(std::vector<Dim> elements, size_t i = 0);
     [[noreturn]] void fail(std::string message) const; // throws InferenceError
 

@@ -7,13 +7,17 @@ namespace {
 
 using Combine = Dim (*)(const Dim&, const Dim&);
 
-// Shape arithmetic stays known: elements of the result as dims, where both operands' are.
+// Shape arithmetic stays known: elements of the result as dims, where both operands' are and none wraps.
 template <Combine combine> void infer_known(Inference& in) {
     same_for_all(in);
     const auto &a = in.elements(0), &b = in.elements(1);
     if (!a || !b || a->size() != b->size()) return;
     std::vector<Dim> elements;
-    for (size_t i = 0; i < a->size(); i++) elements.push_back(combine((*a)[i], (*b)[i]));
+    try {
+        for (size_t i = 0; i < a->size(); i++) elements.push_back(combine((*a)[i], (*b)[i]));
+    } catch (const DimOverflow&) {
+        return;
+    }
     in.result_elements(std::move(elements));
 }
 

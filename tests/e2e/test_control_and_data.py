@@ -8,6 +8,8 @@ from onnx import numpy_helper as nh
 
 import cuvil
 
+LOWEST = -(2**63)
+
 
 def info(name: str, dtype: int, shape: list):
     return oh.make_tensor_value_info(name, dtype, shape)
@@ -132,6 +134,45 @@ def test_nonzero(shape: tuple[int, ...]):
         assert y.dtype == np.int64
         assert np.array_equal(y, np.array(np.nonzero(x)))
     assert m.outputs[0].shape[0] == len(shape)
+
+
+@pytest.mark.parametrize(
+    ("op", "values", "expected"),
+    [
+        ("Neg", ([LOWEST, 3],), [LOWEST, -3]),
+        ("Add", ([LOWEST, 1], [-1, 1]), [2**63 - 1, 2]),
+        ("Mul", ([2**62, 7], [4, 3]), [0, 21]),
+        ("Mod", ([LOWEST, 7], [-1, 4]), [0, 3]),
+        ("Equal", ([LOWEST, 5], [2**63 - 1, 5]), [False, True]),
+        ("ReduceProd", ([2**62, 4],), [0]),
+    ],
+)
+def test_integers_that_are_known_wrap(op: str, values: tuple[list[int], ...], expected: list):
+    names = [f"x{i}" for i in range(len(values))]
+    arrays = [nh.from_array(np.array(v, np.int64), name) for name, v in zip(names, values, strict=True)]
+    dtype = TP.BOOL if op == "Equal" else TP.INT64
+    m = compiled([oh.make_node(op, names, ["y"])], [], [info("y", dtype, [len(expected)])], tuple(arrays))
+    assert m.run({})["y"].tolist() == expected
+
+
+def test_a_narrow_integer_wraps_before_it_is_compared():
+    m = compiled(
+        [
+            oh.make_node("Cast", ["x"], ["narrow"], to=TP.INT32),
+            oh.make_node("Div", ["narrow", "two"], ["y"]),
+            oh.make_node("Equal", ["narrow", "other"], ["z"]),
+        ],
+        [],
+        [info("y", TP.INT32, [2]), info("z", TP.BOOL, [2])],
+        (
+            nh.from_array(np.array([2**31, 6], np.int64), "x"),
+            nh.from_array(np.array([2, 2], np.int32), "two"),
+            nh.from_array(np.array([-(2**31), 6], np.int32), "other"),
+        ),
+    )
+    out = m.run({})
+    assert out["y"].tolist() == [-(2**30), 3]
+    assert out["z"].tolist() == [True, True]
 
 
 def test_strings_pass_through():

@@ -36,6 +36,8 @@ Values mean(Node& node) {
     return {&node.build.elementwise("div", *sum[0], static_cast<double>(node.input_count()))};
 }
 
+bool is_above(const Dim& a, const Dim& b) { return (a - b).lower_bound().value_or(0) > 0; }
+
 // Sizes that are compared in the graph are decided now, as far as that is possible.
 Values equal(Node& node) {
     GraphBuilder& build = node.build;
@@ -46,9 +48,7 @@ Values equal(Node& node) {
     for (size_t i = 0; is_known && i < a->size(); i++) {
         Equality equality = compare((*a)[i], (*b)[i]);
         // A size is never negative: not equal to the -1 that stands for an unknown one.
-        if (equality == Equality::Unknown && ((*a)[i] - (*b)[i]).lower_bound().value_or(0) > 0)
-            equality = Equality::Different;
-        if (equality == Equality::Unknown && ((*b)[i] - (*a)[i]).lower_bound().value_or(0) > 0)
+        if (equality == Equality::Unknown && (is_above((*a)[i], (*b)[i]) || is_above((*b)[i], (*a)[i])))
             equality = Equality::Different;
         is_known = equality != Equality::Unknown;
         equal.push_back(equality == Equality::Equal);
@@ -94,10 +94,14 @@ Values pow(Node& node) {
 std::optional<std::vector<Dim>> mod_of_sizes(const Value& a, const Value& b) {
     if (!a.elements() || !b.elements() || a.elements()->size() != b.elements()->size()) return std::nullopt;
     std::vector<Dim> rests;
-    for (size_t i = 0; i < a.elements()->size(); i++) {
-        const Dim &dividend = (*a.elements())[i], &divisor = (*b.elements())[i];
-        if (divisor.is(0) || (!divisor.constant() && divisor.lower_bound().value_or(0) < 1)) return std::nullopt;
-        rests.push_back(dividend - divisor * Dim::floordiv(dividend, divisor));
+    try {
+        for (size_t i = 0; i < a.elements()->size(); i++) {
+            const Dim &dividend = (*a.elements())[i], &divisor = (*b.elements())[i];
+            if (divisor.is(0) || (!divisor.constant() && divisor.lower_bound().value_or(0) < 1)) return std::nullopt;
+            rests.push_back(dividend - divisor * Dim::floordiv(dividend, divisor));
+        }
+    } catch (const DimOverflow&) {
+        return std::nullopt;
     }
     return rests;
 }

@@ -36,7 +36,11 @@ Values reduce_prod(Node& node) {
     Value& x = node.input(0);
     auto how = read_reduction(node);
     if (!how || !x.elements() || x.type().rank() != 1) return reduce<prod>(node);
-    return {&node.build.dims({checked_count(*x.elements())}, how->keep ? Shape{1} : Shape{}, x.type().dtype())};
+    try {
+        return {&node.build.dims({checked_count(*x.elements())}, how->keep ? Shape{1} : Shape{}, x.type().dtype())};
+    } catch (const DimOverflow&) { // no size, a number that wraps
+        return reduce<prod>(node);
+    }
 }
 
 // Opset 20: true is above false.
