@@ -184,6 +184,27 @@ def test_ctrl_c(tmp_path: Path):
     assert list(out.iterdir()) == []
 
 
+def test_ctrl_c_ends_a_run(cli, tmp_path: Path):
+    (tmp_path / "endless.cuir").write_text("""func @main(%x: f32[2]) -> f32[2] {
+      %go = constant true : bool[]
+      %y = loop _, %go, %x {count = "k"} : f32[2] body (%i: i64[], %c: bool[], %v: f32[2]) {
+        %w = neg %v : f32[2]
+        return %c, %w
+      }
+      return %y
+    }""")
+    assert cli("compile", "endless.cuir", "-o", "endless.cuvil", "--isa", "v2").returncode == 0
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        process = subprocess.Popen(
+            [*program(), "run", tmp_path / "endless.cuvil", "[1,2]"], stderr=subprocess.PIPE, text=True
+        )
+        time.sleep(0.7)
+        process.send_signal(sent)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 130
+        assert "Interrupted" in errors
+
+
 def test_run(cli, module: Path, tmp_path: Path):
     want = np.maximum(X @ np.float32([[0.5, -1, 2], [1, 0, -0.25], [3, 1, 1], [-2, 0.125, 4]]), 0)
     np.save(tmp_path / "x.npy", X)

@@ -10,4 +10,12 @@ void handle_signals();
 // True once a signal came. Its address is what CompileOptions::cancel wants.
 const std::atomic<bool>& interrupted();
 
+// While one lives a signal ends the process at once: for a module's code, which does not ask, where nothing is to undo.
+class EndsAtOnce {
+public:
+    EndsAtOnce();
+    ~EndsAtOnce();
+    EndsAtOnce(const EndsAtOnce&) = delete;
+};
+
 } // namespace cuvil::cli

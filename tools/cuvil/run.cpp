@@ -200,6 +200,7 @@ void give(const Sink& sink, const Port& port, const cuvil_value& value, Console&
 
 void run_once(Loaded& loaded, const Feeds& feeds) {
     loaded.release();
+    const EndsAtOnce ends;
     if (interrupted()) throw Cancelled();
     check(cuvil_run(loaded.module, feeds.values.data(), loaded.out.data()));
 }
