@@ -38,6 +38,7 @@ public:
             if (program_->functions().empty() && error_count() == 0)
                 report(peek(), "expected a function, found the end of the text");
         } catch (const TooManyErrors&) {
+            return std::nullopt;
         }
         if (error_count() != 0) return std::nullopt;
         for (const std::string& symbol : symbols()) program_->reserve_symbol(symbol);

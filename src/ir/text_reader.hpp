@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cuvil {
@@ -40,10 +41,10 @@ public:
     template <class Read> auto whole(Read read) -> std::optional<decltype((this->*read)())> {
         try {
             auto result = (this->*read)();
-            if (peek().kind == Token::End) return result;
+            return peek().kind == Token::End ? std::optional(std::move(result)) : std::nullopt;
         } catch (const Skip&) {
+            return std::nullopt;
         }
-        return std::nullopt;
     }
 
     Dim dim();
