@@ -29,12 +29,18 @@ std::string substitute(std::string_view expression, const std::map<std::string, 
     return out;
 }
 
-struct MergedShape {
-    Shape shape;
-    std::vector<std::vector<Dim>> strides; // of each operand
-};
+} // namespace
 
-// Drops dims of size 1 and merges neighbours that every operand walks without a gap.
+std::vector<Dim> broadcast_strides(const Shape& from, const Shape& to) {
+    std::vector<Dim> strides(to.size(), 0);
+    Dim stride = 1;
+    for (size_t i = 1; i <= from.size(); i++) {
+        if (!from[from.size() - i].is(1)) strides[to.size() - i] = stride;
+        stride = stride * from[from.size() - i];
+    }
+    return strides;
+}
+
 MergedShape merge(const Shape& shape, const std::vector<std::vector<Dim>>& strides) {
     MergedShape out{{}, std::vector<std::vector<Dim>>(strides.size())};
     for (size_t i = 0; i < shape.size(); i++) {
@@ -55,18 +61,6 @@ MergedShape merge(const Shape& shape, const std::vector<std::vector<Dim>>& strid
         for (auto& s : out.strides) s = {0};
     }
     return out;
-}
-
-} // namespace
-
-std::vector<Dim> broadcast_strides(const Shape& from, const Shape& to) {
-    std::vector<Dim> strides(to.size(), 0);
-    Dim stride = 1;
-    for (size_t i = 1; i <= from.size(); i++) {
-        if (!from[from.size() - i].is(1)) strides[to.size() - i] = stride;
-        stride = stride * from[from.size() - i];
-    }
-    return strides;
 }
 
 LoopCode::LoopCode(const StepContext& context) : c_(context) {

@@ -10,6 +10,14 @@ struct StepContext;
 // Strides, in elements, of a row-major tensor seen in a shape it is broadcast to.
 std::vector<Dim> broadcast_strides(const Shape& from, const Shape& to);
 
+// A walk over several tensors in the same order.
+struct MergedShape {
+    Shape shape;
+    std::vector<std::vector<Dim>> strides; // of each tensor
+};
+// Drops dims of size 1 and merges neighbours that every tensor walks without a gap; at least one dim is left.
+MergedShape merge(const Shape& shape, const std::vector<std::vector<Dim>>& strides);
+
 class LoopCode {
 public:
     explicit LoopCode(const StepContext& context);

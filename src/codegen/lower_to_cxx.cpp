@@ -225,37 +225,45 @@ private:
         out.close();
     }
 
+    bool has_default(size_t input) const { return !program_.main().inputs[input].default_value.empty(); }
+
+    // f(input, axis, its size, and how the caller's is read) for each axis of each input.
+    template <class F> void for_each_axis(F f) const {
+        const auto& inputs = program_.main().body().arguments();
+        for (size_t i = 0; i < inputs.size(); i++) {
+            if (!inputs[i]->type().has_rank()) continue;
+            const Shape& shape = inputs[i]->type().shape();
+            std::string_view kind = is_string_input(i) ? "strings" : "tensor";
+            for (size_t axis = 0; axis < shape.size(); axis++)
+                f(i, axis, shape[axis], fmt::format("in[{}].as.{}.shape[{}]", i, kind, axis));
+        }
+    }
+
+    // Symbols first: other sizes are expressions of them.
     void bind_inputs(CxxText& out) {
         for (size_t i = 0; i < plan_.dims.size(); i++)
             if (!plan_.dims[i].at_entry) out.line("d[{}] = -1;", i);
         std::set<std::string> bound;
-        const auto& inputs = program_.main().body().arguments();
-        for (bool first_pass : {true, false}) // symbols first: other dims are expressions of them
-            for (size_t i = 0; i < inputs.size(); i++) {
-                if (!inputs[i]->type().has_rank()) continue;
-                const Shape& shape = inputs[i]->type().shape();
-                bool has_default = !program_.main().inputs[i].default_value.empty();
-                for (size_t axis = 0; axis < shape.size(); axis++) {
-                    std::string given =
-                        fmt::format("in[{}].as.{}.shape[{}]", i, is_string_input(i) ? "strings" : "tensor", axis);
-                    auto symbol = shape[axis].as_symbol();
-                    bool binds = symbol && !has_default && !bound.contains(*symbol);
-                    if (first_pass && binds) {
-                        bound.insert(*symbol);
-                        binder_.insert({i, axis});
-                        out.line("d[{}] = {}; // {}", plan_.dim_index.at(shape[axis]), given, *symbol);
-                    }
-                    if (first_pass || binder_.contains({i, axis})) continue;
-                    int check = plan_.check(fmt::format("input '{}' has size {{0}} at axis {}, expected {{1}}",
-                                                        program_.main().inputs[i].name, axis),
-                                            "");
-                    std::string wanted = checked_size_text(plan_, shape[axis]);
-                    out.open("if ({}{} != {}) {{", has_default ? fmt::format("in[{}].tag != CUVIL_NONE && ", i) : "",
-                             given, wanted);
-                    out.line("return fail(failure, {}, {}, {});", check, given, wanted);
-                    out.close();
-                }
-            }
+        std::set<std::pair<size_t, size_t>> binders; // (input, axis)
+        for_each_axis([&](size_t i, size_t axis, const Dim& size, const std::string& given) {
+            auto symbol = size.as_symbol();
+            if (!symbol || has_default(i) || !bound.insert(*symbol).second) return;
+            binders.insert({i, axis});
+            out.line("d[{}] = {}; // {}", plan_.dim_index.at(size), given, *symbol);
+        });
+        for_each_axis([&](size_t i, size_t axis, const Dim& size, const std::string& given) {
+            if (!binders.contains({i, axis})) check_axis(out, i, axis, size, given);
+        });
+    }
+
+    void check_axis(CxxText& out, size_t i, size_t axis, const Dim& size, const std::string& given) {
+        const std::string& name = program_.main().inputs[i].name;
+        int check = plan_.check(fmt::format("input '{}' has size {{0}} at axis {}, expected {{1}}", name, axis), "");
+        std::string wanted = checked_size_text(plan_, size);
+        std::string is_given = has_default(i) ? fmt::format("in[{}].tag != CUVIL_NONE && ", i) : "";
+        out.open("if ({}{} != {}) {{", is_given, given, wanted);
+        out.line("return fail(failure, {}, {}, {});", check, given, wanted);
+        out.close();
     }
 
     // Every size that depends on the inputs' shapes alone: neither negative nor beyond 64 bits.
@@ -323,7 +331,6 @@ private:
     const std::vector<std::string>& levels_;
     std::vector<std::string> steps_;
     std::vector<const Step*> declared_;
-    std::set<std::pair<size_t, size_t>> binder_; // (input, axis) that gives a symbol its value
 };
 
 } // namespace

@@ -383,32 +383,15 @@ std::vector<Dim> StepWriter::strides_of(const Shape& shape) {
 }
 
 void StepWriter::copy(const Copy& copy) {
-    Copy merged{{}, {}, {}, copy.x_offset, copy.y_offset};
-    for (size_t i = 0; i < copy.shape.size(); i++) {
-        if (copy.shape[i].is(1)) continue;
-        if (!merged.shape.empty() && merged.x_strides.back() == copy.x_strides[i] * copy.shape[i] &&
-            merged.y_strides.back() == copy.y_strides[i] * copy.shape[i]) {
-            merged.shape.back() = merged.shape.back() * copy.shape[i];
-            merged.x_strides.back() = copy.x_strides[i];
-            merged.y_strides.back() = copy.y_strides[i];
-            continue;
-        }
-        merged.shape.push_back(copy.shape[i]);
-        merged.x_strides.push_back(copy.x_strides[i]);
-        merged.y_strides.push_back(copy.y_strides[i]);
-    }
-    if (merged.shape.empty()) {
-        merged.shape = {1};
-        merged.x_strides = merged.y_strides = {1};
-    }
+    MergedShape merged = merge(copy.shape, {copy.x_strides, copy.y_strides});
     size_t rank = merged.shape.size();
     std::string t = copied_type();
     out_.open("{{");
     out_.line("const i64 shape[{}] = {};", rank, sizes_text(c_.plan, merged.shape));
-    out_.line("const i64 x_strides[{}] = {};", rank, sizes_text(c_.plan, merged.x_strides));
-    out_.line("const i64 y_strides[{}] = {};", rank, sizes_text(c_.plan, merged.y_strides));
-    out_.line("const auto* from = reinterpret_cast<const {}*>(x) + {};", t, size(merged.x_offset));
-    out_.line("auto* to = reinterpret_cast<{}*>(y) + {};", t, size(merged.y_offset));
+    out_.line("const i64 x_strides[{}] = {};", rank, sizes_text(c_.plan, merged.strides[0]));
+    out_.line("const i64 y_strides[{}] = {};", rank, sizes_text(c_.plan, merged.strides[1]));
+    out_.line("const auto* from = reinterpret_cast<const {}*>(x) + {};", t, size(copy.x_offset));
+    out_.line("auto* to = reinterpret_cast<{}*>(y) + {};", t, size(copy.y_offset));
     out_.line("f.parallel_ranges(map_rows(shape), {}, [=](Range rows) {{ copy_strided<{}, {}>(shape, rows, to, "
               "y_strides, from, x_strides); }});",
               size(element_count(merged.shape)), rank, t);
