@@ -83,7 +83,7 @@ std::optional<double> number_of(DType dtype, std::span<const std::byte> bytes) {
     case DType::U64: return read_as<uint64_t>(bytes);
     case DType::U32: return read_as<uint32_t>(bytes);
     case DType::U16: return read_as<uint16_t>(bytes);
-    case DType::U8: return read_as<uint8_t>(bytes);
+    case DType::U8:
     case DType::Bool: return read_as<uint8_t>(bytes);
     default: return std::nullopt;
     }

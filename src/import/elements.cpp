@@ -113,7 +113,8 @@ void follow_elements(OpNode& node) {
     if (!node.operand(0) || !node.operand(0)->elements()) return;
     try {
         if (auto elements = followed(node)) node.result().set_elements(std::move(elements));
-    } catch (const DimOverflow&) { // integers that wrap are no sizes
+    } catch (const DimOverflow&) {
+        return; // integers that wrap are no sizes
     }
 }
 

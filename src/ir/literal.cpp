@@ -242,15 +242,16 @@ std::string elements_literal(std::string_view bytes, const Type& type) {
     if (!expected) return raw + string_literal(bytes);
     std::string out;
     int64_t count = 0;
-    auto add = [&](std::string element) {
+    auto add = [&](const std::string& element) {
         if (count++) out += ", ";
         out += element;
     };
     DType dtype = literal_dtype(element_dtype(type));
     if (dtype == DType::String) {
         for (std::string_view rest = bytes; !rest.empty();) {
-            if (rest.size() < 8 || load<uint64_t>(rest.data()) > rest.size() - 8) return raw + string_literal(bytes);
-            auto length = static_cast<size_t>(load<uint64_t>(rest.data()));
+            const char* start = rest.data();
+            if (rest.size() < 8 || load<uint64_t>(start) > rest.size() - 8) return raw + string_literal(bytes);
+            auto length = static_cast<size_t>(load<uint64_t>(start));
             add(string_literal(rest.substr(8, length)));
             rest.remove_prefix(8 + length);
         }

@@ -66,6 +66,8 @@ void Inference::result_elements(std::vector<Dim> elements, size_t i) {
     if (std::ranges::none_of(elements, wraps)) node_.result(i).set_elements(std::move(elements));
 }
 
-void Inference::fail(std::string message) const { throw InferenceError(std::string(node_.op()) + ": " + message); }
+void Inference::fail(const std::string& message) const {
+    throw InferenceError(std::string(node_.op()) + ": " + message);
+}
 
 } // namespace cuvil

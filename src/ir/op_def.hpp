@@ -112,7 +112,7 @@ public:
     void result(Type type, size_t i = 0);
     // After result(). Elements that the result's dtype would wrap stay unknown.
     void result_elements(std::vector<Dim> elements, size_t i = 0);
-    [[noreturn]] void fail(std::string message) const; // throws InferenceError
+    [[noreturn]] void fail(const std::string& message) const; // throws InferenceError
 
 private:
     OpNode& node_;

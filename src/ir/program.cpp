@@ -37,7 +37,7 @@ std::string Program::add_weight(std::string name, Type type, std::span<const std
     return unique;
 }
 
-void Program::declare_weight(std::string name, Type type, Hash128 hash) {
+void Program::declare_weight(const std::string& name, Type type, Hash128 hash) {
     weights_[name] = {name, std::move(type), hash, {}, nullptr, true};
 }
 

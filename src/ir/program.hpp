@@ -71,7 +71,7 @@ public:
     std::string add_weight(std::string name, Type type, std::span<const std::byte> bytes,
                            std::shared_ptr<const void> storage);
     // A weight that text names without its bytes.
-    void declare_weight(std::string name, Type type, Hash128 hash);
+    void declare_weight(const std::string& name, Type type, Hash128 hash);
     void remove_weight(std::string_view name);
 
     // A symbol name not used before, made from `hint` ("N", "N_1", ...), always an identifier.

@@ -35,7 +35,7 @@ void Rewriter::insert_at_end(Region& region) {
     position_ = region.nodes_.end();
 }
 
-OpNode& Rewriter::insert(std::string_view op, std::vector<Value*> operands, Attributes attributes,
+OpNode& Rewriter::insert(std::string_view op, const std::vector<Value*>& operands, Attributes attributes,
                          std::vector<Type> results) {
     const OpDef* def = program_.ops().find(op);
     CUVIL_ASSERT(def, "no op named " + std::string(op));
@@ -59,10 +59,10 @@ OpNode& Rewriter::insert(std::string_view op, std::vector<Value*> operands, Attr
     return inserted;
 }
 
-OpNode& Rewriter::create(std::string_view op, std::vector<Value*> operands, Attributes attributes) {
+OpNode& Rewriter::create(std::string_view op, const std::vector<Value*>& operands, Attributes attributes) {
     const OpDef* def = program_.ops().find(op);
     CUVIL_ASSERT(def, "no op named " + std::string(op));
-    OpNode& node = insert(op, std::move(operands), std::move(attributes), std::vector<Type>(def->results.size()));
+    OpNode& node = insert(op, operands, std::move(attributes), std::vector<Type>(def->results.size()));
     try {
         infer(node);
     } catch (...) {
@@ -72,13 +72,13 @@ OpNode& Rewriter::create(std::string_view op, std::vector<Value*> operands, Attr
     return node;
 }
 
-OpNode& Rewriter::create_typed(std::string_view op, std::vector<Value*> operands, Attributes attributes,
+OpNode& Rewriter::create_typed(std::string_view op, const std::vector<Value*>& operands, Attributes attributes,
                                std::vector<Type> results) {
-    return insert(op, std::move(operands), std::move(attributes), std::move(results));
+    return insert(op, operands, std::move(attributes), std::move(results));
 }
 
-Value& Rewriter::make(std::string_view op, std::vector<Value*> operands, Attributes attributes) {
-    return create(op, std::move(operands), std::move(attributes)).result();
+Value& Rewriter::make(std::string_view op, const std::vector<Value*>& operands, Attributes attributes) {
+    return create(op, operands, std::move(attributes)).result();
 }
 
 Value& Rewriter::constant(Type type, std::string bytes, std::string_view name) {

@@ -28,12 +28,12 @@ public:
 
     // Makes a node and infers its result types. An InferenceError leaves the graph as it was. Unknown op or attribute
     // names, or missing required ones, are bugs. Absent optional operands are nullptr.
-    OpNode& create(std::string_view op, std::vector<Value*> operands, Attributes attributes = {});
+    OpNode& create(std::string_view op, const std::vector<Value*>& operands, Attributes attributes = {});
     // The same for ops whose result types are given (constants, results of regions). Regions come empty.
-    OpNode& create_typed(std::string_view op, std::vector<Value*> operands, Attributes attributes,
+    OpNode& create_typed(std::string_view op, const std::vector<Value*>& operands, Attributes attributes,
                          std::vector<Type> results);
     // The first result of such a node.
-    Value& make(std::string_view op, std::vector<Value*> operands, Attributes attributes = {});
+    Value& make(std::string_view op, const std::vector<Value*>& operands, Attributes attributes = {});
 
     // Small constants stand in the graph, those above 64 elements in the table of weights under `name`.
     Value& constant(Type type, std::string bytes, std::string_view name = "constant");
@@ -56,7 +56,8 @@ public:
     void move_before(OpNode& node, OpNode& position);
 
 private:
-    OpNode& insert(std::string_view op, std::vector<Value*> operands, Attributes attributes, std::vector<Type> results);
+    OpNode& insert(std::string_view op, const std::vector<Value*>& operands, Attributes attributes,
+                   std::vector<Type> results);
     Program& program_;
     FuncIR& function_;
     Region* region_;
