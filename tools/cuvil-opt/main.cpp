@@ -110,4 +110,11 @@ int cuvil_opt(int argc, char** argv) {
 } // namespace
 } // namespace cuvil
 
-int main(int argc, char** argv) { return cuvil::cuvil_opt(argc, argv); }
+int main(int argc, char** argv) {
+    try {
+        return cuvil::cuvil_opt(argc, argv);
+    } catch (const std::exception& error) { // no memory for the words of the command line, or for a message
+        fputs(error.what(), stderr);
+        return cuvil::OurBug;
+    }
+}
