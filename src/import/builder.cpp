@@ -182,7 +182,7 @@ GraphBuilder::GraphBuilder(Program& program, FuncIR& function) : rewriter_(progr
     enter(function.body());
 }
 
-Value& GraphBuilder::make(std::string_view op, std::vector<Value*> operands, Attributes attributes) {
+Value& GraphBuilder::make(std::string_view op, const std::vector<Value*>& operands, Attributes attributes) {
     const OpDef* def = program().ops().find(op);
     CUVIL_ASSERT(def, "no op named " + std::string(op));
     for (size_t i = 0; i < operands.size(); i++) {
@@ -192,7 +192,7 @@ Value& GraphBuilder::make(std::string_view op, std::vector<Value*> operands, Att
             throw ImportError("unsupported-type", fmt::format("{} does not take elements of type {}", op,
                                                               name(operands[i]->type().dtype())));
     }
-    Value& result = rewriter_.make(op, std::move(operands), std::move(attributes));
+    Value& result = rewriter_.make(op, operands, std::move(attributes));
     for (const Dim& size : result.type().shape())
         if (size.constant().value_or(0) < 0)
             throw ImportError("shape-mismatch",

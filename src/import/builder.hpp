@@ -34,7 +34,7 @@ public:
     Program& program() const { return rewriter_.program(); }
 
     // Like Rewriter::make, and checks that the op accepts the operands' dtypes.
-    Value& make(std::string_view op, std::vector<Value*> operands, Attributes attributes = {});
+    Value& make(std::string_view op, const std::vector<Value*>& operands, Attributes attributes = {});
     // The same after broadcasting the operands to their common shape. All must have one dtype.
     Value& elementwise(std::string_view op, const std::vector<Value*>& operands);
     Value& elementwise(std::string_view op, Value& a, double b) { return elementwise(op, {&a, &scalar(a, b)}); }

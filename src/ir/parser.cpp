@@ -283,7 +283,7 @@ private:
         rewriter_->set_location(location());
         if (def->regions.empty()) end_of_statement();
         size_t errors_before = error_count();
-        OpNode& node = rewriter_->create_typed(op.text, std::move(operands), std::move(attributes), types);
+        OpNode& node = rewriter_->create_typed(op.text, operands, std::move(attributes), types);
         for (size_t i = 0; i < def->regions.size(); i++) {
             size_t in_sight = scope_.size();
             expect(def->regions[i]);
