@@ -1,8 +1,9 @@
 #pragma once
 // Reduction of one dimension: x[outer][n][inner] to y[outer][inner]. Where inner is 1 the n values are contiguous; they
-// fall into 16 lanes, value i into lane i % 16, and the lanes are combined by the one tree of vector.hpp. Otherwise an
-// output is one chain in rising order, and 16 neighbouring outputs are computed side by side. Either way the bits do
-// not depend on how the outputs are cut into ranges.
+// fall into blocks, in a block into four chains of 16 lanes, value i into lane i % 16 of chain i / 16 % 4, and chains,
+// blocks and lanes are combined in one fixed order. Otherwise an output is a chain over blocks of chains in rising
+// order, and 16 neighbouring outputs are computed side by side. Blocks keep the rounding error of long sums small.
+// Either way the bits do not depend on how the outputs are cut into ranges.
 #include "kernels/math.hpp"
 #include "kernels/parallel.hpp"
 
@@ -76,6 +77,9 @@ struct Any {
     template <class V> INLINE static V finish(V any, i64) { return any; }
 };
 
+// Values that are combined before they join those of other blocks: of a row, and of a column.
+inline constexpr i64 block_size = 2048, block_rows = 64;
+
 // Calls f(o, i, lanes) for pieces of up to 16 outputs (o, i), (o, i + 1), ... that share o and cover the range of the
 // outputs counted as o * inner + i.
 template <class F> INLINE void for_pieces(i64 inner, Range outputs, F f) {
@@ -93,13 +97,26 @@ template <class F> INLINE void for_pieces(i64 inner, Range outputs, F f) {
 template <class Op, class T, class F> INLINE auto reduce_row(i64 n, const T* x, F f) {
     using A = element_of<decltype(f(load(x)))>;
     using V = vec<A>;
-    V result = V(Op::template neutral<A>);
-    i64 i = 0;
-    for (; i + lane_count <= n; i += lane_count) {
-        result = Op::enter(result, f(load(x + i)));
-    }
-    if (i < n) {
-        result = select_lanes(n - i, Op::enter(result, f(load_lanes(x + i, n - i))), result);
+    constexpr i64 chains = 4, step = chains * lane_count;
+    const V neutral = V(Op::template neutral<A>);
+    V result = neutral;
+    for (i64 begin = 0; begin < n; begin += block_size) {
+        const i64 end = smaller(n, begin + block_size);
+        V parts[chains] = {neutral, neutral, neutral, neutral};
+        i64 i = begin;
+        for (; i + step <= end; i += step) {
+            UNROLL for (i64 c = 0; c < chains; c++) { parts[c] = Op::enter(parts[c], f(load(x + i + c * lane_count))); }
+        }
+        UNROLL for (i64 c = 0; c < chains; c++) {
+            const i64 lanes = end - i - c * lane_count;
+            if (lanes >= lane_count) {
+                parts[c] = Op::enter(parts[c], f(load(x + i + c * lane_count)));
+            } else if (lanes > 0) {
+                const V values = f(load_lanes(x + i + c * lane_count, lanes));
+                parts[c] = select_lanes(lanes, Op::enter(parts[c], values), parts[c]);
+            }
+        }
+        result = Op::join(result, Op::join(Op::join(parts[0], parts[1]), Op::join(parts[2], parts[3])));
     }
     return combine_lanes(result, [](auto a, auto b) { return Op::join(a, b); });
 }
@@ -118,9 +135,14 @@ template <class Op, class T> INLINE void reduce(i64 outer, i64 n, i64 inner, Ran
     }
     for_pieces(inner, outputs, [&](i64 o, i64 i, i64 lanes) {
         const T* column = x + o * n * inner + i;
-        L result = L(Op::template neutral<A>);
-        for (i64 j = 0; j < n; j++) {
-            result = Op::enter(result, load_lanes(column + j * inner, lanes));
+        const L neutral = L(Op::template neutral<A>);
+        L result = neutral;
+        for (i64 begin = 0; begin < n; begin += block_rows) {
+            L part = neutral;
+            for (i64 j = begin; j < smaller(n, begin + block_rows); j++) {
+                part = Op::enter(part, load_lanes(column + j * inner, lanes));
+            }
+            result = Op::join(result, part);
         }
         store_lanes(y + o * inner + i, Op::finish(result, n), lanes);
     });

@@ -7,6 +7,7 @@
 #include "kernels/gemm.hpp"
 #include "kernels/map.hpp"
 #include "kernels/move.hpp"
+#include "kernels/norm.hpp"
 #include "kernels/pool.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/softmax.hpp"
@@ -58,20 +59,27 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
          run_binary<X, Y>(p, in, out, [](auto a, auto b) { return function; });                                        \
      }}
 #define FLOAT_MATH(T)                                                                                                  \
-    UNARY("exp " #T, exp(v), T, T), UNARY("log " #T, log(v), T, T), UNARY("log1p " #T, log1p(v), T, T),                \
-        UNARY("tanh " #T, tanh(v), T, T), UNARY("sigmoid " #T, sigmoid(v), T, T), UNARY("erf " #T, erf(v), T, T),      \
-        UNARY("sin " #T, sin(v), T, T), UNARY("cos " #T, cos(v), T, T), UNARY("relu " #T, relu(v), T, T),              \
+    UNARY("exp " #T, exp(v), T, T), UNARY("expm1 " #T, expm1(v), T, T), UNARY("log " #T, log(v), T, T),                \
+        UNARY("log1p " #T, log1p(v), T, T), UNARY("tanh " #T, tanh(v), T, T), UNARY("sigmoid " #T, sigmoid(v), T, T),  \
+        UNARY("erf " #T, erf(v), T, T), UNARY("sin " #T, sin(v), T, T), UNARY("cos " #T, cos(v), T, T),                \
+        UNARY("tan " #T, tan(v), T, T), UNARY("asin " #T, asin(v), T, T), UNARY("acos " #T, acos(v), T, T),            \
+        UNARY("atan " #T, atan(v), T, T), UNARY("sinh " #T, sinh(v), T, T), UNARY("cosh " #T, cosh(v), T, T),          \
+        UNARY("asinh " #T, asinh(v), T, T), UNARY("acosh " #T, acosh(v), T, T), UNARY("atanh " #T, atanh(v), T, T),    \
+        UNARY("gelu " #T, gelu(v), T, T), UNARY("gelu_tanh " #T, gelu_tanh(v), T, T),                                  \
+        UNARY("silu " #T, silu(v), T, T), UNARY("mish " #T, mish(v), T, T),                                            \
+        UNARY("hard_swish " #T, hard_swish(v), T, T), UNARY("relu " #T, relu(v), T, T),                                \
         UNARY("sign " #T, sign(v), T, T), UNARY("round " #T, round(v), T, T), UNARY("floor " #T, floor(v), T, T),      \
         UNARY("sqrt " #T, sqrt(v), T, T), UNARY("to i32 " #T, cast<i32>(v), T, i32),                                   \
         UNARY("to u8 " #T, cast<u8>(v), T, u8), UNARY("to i64 " #T, cast<i64>(v), T, i64),                             \
         UNARY("to u64 " #T, cast<u64>(v), T, u64), UNARY("to bool " #T, cast<bool>(v), T, bool),                       \
-        BINARY("pow " #T, pow(a, b), T, T), BINARY("maximum " #T, maximum(a, b), T, T),                                \
-        BINARY("minimum " #T, minimum(a, b), T, T), BINARY("less " #T, less(a, b), T, bool),                           \
-        BINARY("where " #T, where(greater_equal(a, b), a, b), T, T)
+        BINARY("pow " #T, pow(a, b), T, T), BINARY("rem " #T, rem(a, b), T, T), BINARY("mod " #T, mod(a, b), T, T),    \
+        BINARY("maximum " #T, maximum(a, b), T, T), BINARY("minimum " #T, minimum(a, b), T, T),                        \
+        BINARY("less " #T, less(a, b), T, bool), BINARY("where " #T, where(greater_equal(a, b), a, b), T, T)
 #define INTEGER_MATH(T)                                                                                                \
     BINARY("div " #T, div(a, b), T, T), BINARY("rem " #T, rem(a, b), T, T), BINARY("mod " #T, mod(a, b), T, T),        \
         BINARY("floor_div " #T, floor_div(a, b), T, T), BINARY("pow " #T, pow(a, b), T, T),                            \
         BINARY("mul " #T, mul(a, b), T, T), BINARY("fma " #T, fma(a, b, a), T, T),                                     \
+        BINARY("shift_left " #T, shift_left(a, b), T, T), BINARY("shift_right " #T, shift_right(a, b), T, T),          \
         BINARY("equal " #T, equal(a, b), T, bool), UNARY("abs " #T, abs(v), T, T), UNARY("sign " #T, sign(v), T, T),   \
         UNARY("to f32 " #T, cast<f32>(v), T, f32), UNARY("to i16 " #T, cast<i16>(v), T, i16)
 
@@ -258,6 +266,21 @@ template <bool Log, class T> void run_softmax(const i64* p, const void* const* i
     }
 }
 
+// p = rows, n, parts, whether there are scale and bias; in = x, scale, bias.
+template <bool Layer, class T> void run_norm(const i64* p, const void* const* in, void* const* out) {
+    const T* x = input<T>(in, 0);
+    const T* scale = p[3] ? input<T>(in, 1) : nullptr;
+    const T* bias = p[3] ? input<T>(in, 2) : nullptr;
+    for (i64 part = p[2] - 1; part >= 0; part--) {
+        const Range rows = chunk(p[0], p[2], part);
+        if constexpr (Layer) {
+            layer_norm<T>(p[1], T(1e-5), rows, x, scale, bias, output<T>(out, 0));
+        } else {
+            rms_norm<T>(p[1], T(1e-5), rows, x, scale, output<T>(out, 0));
+        }
+    }
+}
+
 void run_argmax(const i64* p, const void* const* in, void* const* out) {
     arg_extreme<true>(p[1], p[2], {0, p[0] * p[2]}, input<f32>(in, 0), output<i64>(out, 0));
 }
@@ -325,6 +348,10 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"softmax f32", run_softmax<false, f32>},
     {"softmax f64", run_softmax<false, f64>},
     {"log_softmax f32", run_softmax<true, f32>},
+    {"layer_norm f32", run_norm<true, f32>},
+    {"layer_norm f64", run_norm<true, f64>},
+    {"rms_norm f32", run_norm<false, f32>},
+    {"rms_norm f64", run_norm<false, f64>},
     {"argmax", run_argmax},
     {"copy f32", run_copy<f32>},
     {"copy u8", run_copy<u8>},

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 namespace {
 
@@ -91,29 +92,70 @@ void check_function(const std::string& name, const std::vector<T>& x, long doubl
     }
 }
 
-bool moderate(double x) { return std::abs(x) <= 1e6 || !std::isfinite(x); }
+// Of products with a factor that underflows, as silu and its like are, the tail has fewer digits.
+bool above_the_tail(double x) { return !(x < -80); }
 
 long double sigmoid(long double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
-template <class T> void check_functions(const std::vector<T>& x, double easy, double hard) {
-    check_function<T>("exp", x, [](long double v) { return std::exp(v); }, easy);
-    check_function<T>("log", x, [](long double v) { return std::log(v); }, easy);
-    check_function<T>("log1p", x, [](long double v) { return std::log1p(v); }, hard + 1);
-    check_function<T>("tanh", x, [](long double v) { return std::tanh(v); }, hard);
-    check_function<T>("sigmoid", x, sigmoid, hard);
-    check_function<T>("erf", x, [](long double v) { return std::erf(v); }, hard);
-    check_function<T>("sin", x, [](long double v) { return std::sin(v); }, hard, moderate);
-    check_function<T>("cos", x, [](long double v) { return std::cos(v); }, hard, moderate);
-    check_function<T>("sqrt", x, [](long double v) { return std::sqrt(v); }, 0.51);
-    check_function<T>("relu", x, [](long double v) { return v < 0 ? 0 : v; }, 0);
-    check_function<T>("round", x, [](long double v) { return std::nearbyint(v); }, 0);
-    check_function<T>("floor", x, [](long double v) { return std::floor(v); }, 0);
-    check_function<T>("sign", x, [](long double v) { return v > 0 ? 1 : v < 0 ? -1 : v; }, 0);
+long double gelu_tanh(long double x) {
+    return x * sigmoid(2 * std::sqrt(2 / std::numbers::pi_v<long double>) * (x + 0.044715L * x * x * x));
 }
 
-TEST(KernelMath, FunctionsOfF32) { check_functions(values_f32(), 1.0, 1.8); }
+long double mish(long double x) {
+    const long double e = std::exp(std::min(x, 60.0L)), m = e * (e + 2);
+    return x * (m / (m + 2));
+}
 
-TEST(KernelMath, FunctionsOfF64) { check_functions(values_f64(), 1.0, 1.9); }
+// The functions of one operand with the largest errors allowed, in ulp.
+struct Function {
+    const char* name;
+    long double (*exact)(long double);
+    double limit_f32, limit_f64;
+    bool (*in_domain)(double) = nullptr;
+};
+
+const Function functions[] = {
+    {"exp", [](long double v) { return std::exp(v); }, 1.0, 1.0},
+    {"expm1", [](long double v) { return std::expm1(v); }, 1.6, 2.0},
+    {"log", [](long double v) { return std::log(v); }, 1.0, 1.0},
+    {"log1p", [](long double v) { return std::log1p(v); }, 1.6, 1.6},
+    {"tanh", [](long double v) { return std::tanh(v); }, 1.8, 1.9},
+    {"sigmoid", sigmoid, 1.6, 1.6},
+    {"erf", [](long double v) { return std::erf(v); }, 1.6, 1.6},
+    {"sin", [](long double v) { return std::sin(v); }, 1.6, 1.8},
+    {"cos", [](long double v) { return std::cos(v); }, 1.6, 1.8},
+    {"tan", [](long double v) { return std::tan(v); }, 3.0, 3.0},
+    {"asin", [](long double v) { return std::asin(v); }, 1.8, 1.8},
+    {"acos", [](long double v) { return std::acos(v); }, 1.3, 1.3},
+    {"atan", [](long double v) { return std::atan(v); }, 2.1, 2.1},
+    {"sinh", [](long double v) { return std::sinh(v); }, 2.5, 2.6},
+    {"cosh", [](long double v) { return std::cosh(v); }, 1.6, 1.6},
+    {"asinh", [](long double v) { return std::asinh(v); }, 2.2, 2.2},
+    {"acosh", [](long double v) { return std::acosh(v); }, 2.8, 2.8},
+    {"atanh", [](long double v) { return std::atanh(v); }, 2.4, 2.4},
+    {"gelu", [](long double v) { return v * std::erfc(-v / std::sqrt(2.0L)) / 2; }, 8, 8,
+     [](double x) { return !(x < -12); }},
+    {"gelu_tanh", gelu_tanh, 40, 40, [](double x) { return !(x < -4); }},
+    {"silu", [](long double v) { return v * sigmoid(v); }, 2.5, 2.5, above_the_tail},
+    {"mish", mish, 5, 5, above_the_tail},
+    {"sqrt", [](long double v) { return std::sqrt(v); }, 0.51, 0.51},
+    {"relu", [](long double v) { return v < 0 ? 0 : v; }, 0, 0},
+    {"round", [](long double v) { return std::nearbyint(v); }, 0, 0},
+    {"floor", [](long double v) { return std::floor(v); }, 0, 0},
+    {"sign", [](long double v) { return v > 0   ? 1
+                                        : v < 0 ? -1
+                                                : v; }, 0, 0},
+};
+
+template <class T> void check_functions(const std::vector<T>& x) {
+    for (const Function& f : functions) {
+        check_function<T>(f.name, x, f.exact, std::is_same_v<T, float> ? f.limit_f32 : f.limit_f64, f.in_domain);
+    }
+}
+
+TEST(KernelMath, FunctionsOfF32) { check_functions(values_f32()); }
+
+TEST(KernelMath, FunctionsOfF64) { check_functions(values_f64()); }
 
 template <class T> void check_pow(double limit) {
     std::vector<T> bases, exponents;
@@ -153,6 +195,49 @@ template <class T> void check_pow(double limit) {
 TEST(KernelMath, PowHasTheSpecialCasesOfC) {
     check_pow<float>(0.501);
     check_pow<double>(1.5);
+}
+
+template <class T> void check_float_remainders() {
+    std::vector<T> a, b;
+    for (double x : special) {
+        for (double y : special) {
+            a.push_back(static_cast<T>(x));
+            b.push_back(static_cast<T>(y));
+        }
+    }
+    std::mt19937_64 generator(5);
+    for (int i = 0; i < 20000; i++) {
+        const std::uint64_t bits[2] = {generator(), generator()};
+        a.push_back(sizeof(T) == 4 ? static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(bits[0])))
+                                   : static_cast<T>(std::bit_cast<double>(bits[0])));
+        b.push_back(sizeof(T) == 4 ? static_cast<T>(std::bit_cast<float>(static_cast<std::uint32_t>(bits[1])))
+                                   : static_cast<T>(std::bit_cast<double>(bits[1])));
+    }
+    for (const bool floored : {false, true}) {
+        for (long one_by_one : {0, 1}) {
+            run_levels(
+                std::string(floored ? "mod" : "rem") + type_name<T>, {static_cast<long>(a.size()), one_by_one},
+                {a.data(), b.data()}, {a.size() * sizeof(T)}, [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                    for (size_t i = 0; i < a.size(); i++) {
+                        T expected = std::fmod(a[i], b[i]);
+                        if (floored && expected != 0 && std::signbit(expected) != std::signbit(b[i])) {
+                            expected += b[i];
+                        } else if (floored && expected == 0) {
+                            expected = std::copysign(expected, b[i]);
+                        }
+                        const T y = out[0].as<T>()[i];
+                        ASSERT_TRUE(std::isnan(expected) ? std::isnan(y)
+                                                         : y == expected && std::signbit(y) == std::signbit(expected))
+                            << a[i] << " by " << b[i] << " leaves " << y << ", not " << expected;
+                    }
+                });
+        }
+    }
+}
+
+TEST(KernelMath, RemaindersOfFloatsAreExact) {
+    check_float_remainders<float>();
+    check_float_remainders<double>();
 }
 
 TEST(KernelMath, MaximumAndMinimumKeepNaN) {
@@ -277,6 +362,13 @@ template <class T> T power(T a, T b) {
     return result;
 }
 
+template <class T> T shifted_left(T a, T b) {
+    return b < 0 || b >= T(sizeof(T) * 8) ? 0 : static_cast<T>(static_cast<std::uint64_t>(a) << b);
+}
+template <class T> T shifted_right(T a, T b) {
+    return b < 0 || b >= T(sizeof(T) * 8) ? (a < 0 ? -1 : 0) : static_cast<T>(a >> b);
+}
+
 template <class T> void check_integers(const std::string& type) {
     std::vector<T> a, b;
     const std::vector<T> edges = {0,
@@ -300,14 +392,14 @@ template <class T> void check_integers(const std::string& type) {
         b.push_back(y);
     }
     const long n = static_cast<long>(a.size());
-    struct Function {
+    struct Binary {
         const char* name;
         T (*expected)(T, T);
     };
-    for (const Function& f :
-         {Function{"div ", divided<T>}, Function{"rem ", remainder_of<T>}, Function{"mod ", modulo<T>},
-          Function{"floor_div ", divided_down<T>}, Function{"mul ", multiplied<T>},
-          Function{"fma ", multiplied_and_added<T>}, Function{"pow ", power<T>}}) {
+    for (const Binary& f :
+         {Binary{"div ", divided<T>}, Binary{"rem ", remainder_of<T>}, Binary{"mod ", modulo<T>},
+          Binary{"floor_div ", divided_down<T>}, Binary{"mul ", multiplied<T>}, Binary{"fma ", multiplied_and_added<T>},
+          Binary{"pow ", power<T>}, Binary{"shift_left ", shifted_left<T>}, Binary{"shift_right ", shifted_right<T>}}) {
         for (long one_by_one : {0, 1}) {
             run_levels(f.name + type, {n, one_by_one}, {a.data(), b.data()}, {a.size() * sizeof(T)},
                        [&](const KernelLevel&, const std::vector<Buffer>& out) {

@@ -206,6 +206,48 @@ TEST(KernelSoftmax, SumsToOne) {
     check_softmax<float>("log_softmax f32", true, 1e-5);
 }
 
+template <class T> void check_norm(const std::string& name, bool layer, double tolerance) {
+    auto x = random_values<T>(5000, 1);
+    const auto scale = random_values<T>(1100, 2), bias = random_values<T>(1100, 3);
+    for (T& v : x) {
+        v += T(5); // a mean far from 0
+    }
+    for (long rows : {0, 1, 4}) {
+        for (long n : {1, 15, 64, 65, 1100}) {
+            for (long parts : {1, 3}) {
+                for (long affine : {0, 1}) {
+                    const auto size = static_cast<size_t>(rows * n);
+                    run_levels(name, {rows, n, parts, affine}, {x.data(), scale.data(), bias.data()},
+                               {size * sizeof(T)}, [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                                   for (long i = 0; i < rows * n; i++) {
+                                       const T* row = x.data() + i / n * n;
+                                       double mean = 0, square = 0;
+                                       for (long j = 0; layer && j < n; j++) {
+                                           mean += static_cast<double>(row[j]) / static_cast<double>(n);
+                                       }
+                                       for (long j = 0; j < n; j++) {
+                                           square += (row[j] - mean) * (row[j] - mean) / static_cast<double>(n);
+                                       }
+                                       double y = (x[i] - mean) / std::sqrt(square + 1e-5);
+                                       if (affine) {
+                                           y = y * scale[i % n] + (layer ? bias[i % n] : 0);
+                                       }
+                                       ASSERT_NEAR(out[0].as<T>()[i], y, tolerance);
+                                   }
+                               });
+                }
+            }
+        }
+    }
+}
+
+TEST(KernelNorm, IsTheDefinition) {
+    check_norm<float>("layer_norm f32", true, 3e-6);
+    check_norm<double>("layer_norm f64", true, 1e-13);
+    check_norm<float>("rms_norm f32", false, 1e-6);
+    check_norm<double>("rms_norm f64", false, 1e-14);
+}
+
 TEST(KernelSoftmax, SurvivesInfinities) {
     const std::vector<float> x = {-INFINITY, 0, 1000, -INFINITY, -1000, 1000};
     run_levels("softmax f32", {1, 6, 1, 1}, {x.data()}, {24}, [](const KernelLevel&, const std::vector<Buffer>& out) {
