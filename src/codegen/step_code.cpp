@@ -5,7 +5,6 @@
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
-#include <array>
 
 namespace cuvil {
 namespace {
@@ -22,7 +21,7 @@ private:
         std::string_view kernel;
         Emit emit;
     };
-    static const std::array<Family, 22> families;
+    static const Family families[];
 
     // ---- Access to the node
 
@@ -86,6 +85,7 @@ private:
     void emit_global_avg_pool();
     void emit_reduce();
     void emit_softmax();
+    void emit_norm();
     void emit_transpose();
     void emit_broadcast();
     void emit_slice();
@@ -113,7 +113,7 @@ private:
     LoopCode loop_;
 };
 
-const std::array<StepWriter::Family, 22> StepWriter::families = {{
+const StepWriter::Family StepWriter::families[] = {
     {"conv2d_blocked", &StepWriter::emit_conv2d},
     {"conv2d_padded", &StepWriter::emit_conv2d},
     {"conv_any", &StepWriter::emit_conv_any},
@@ -125,6 +125,8 @@ const std::array<StepWriter::Family, 22> StepWriter::families = {{
     {"global_avg_pool", &StepWriter::emit_global_avg_pool},
     {"softmax", &StepWriter::emit_softmax},
     {"log_softmax", &StepWriter::emit_softmax},
+    {"layer_norm", &StepWriter::emit_norm},
+    {"rms_norm", &StepWriter::emit_norm},
     {"transpose", &StepWriter::emit_transpose},
     {"broadcast", &StepWriter::emit_broadcast},
     {"slice", &StepWriter::emit_slice},
@@ -136,7 +138,7 @@ const std::array<StepWriter::Family, 22> StepWriter::families = {{
     {"dims", &StepWriter::emit_dims},
     {"require", &StepWriter::emit_require},
     {"reduce", &StepWriter::emit_reduce},
-}};
+};
 
 std::string StepWriter::write() {
     out_.line("// {}", harmless(c_.step.name));
@@ -149,7 +151,7 @@ std::string StepWriter::write() {
         std::string_view family = kernel();
         if (node_->op().starts_with("reduce_") && family != "global_avg_pool") family = "reduce";
         auto found = std::ranges::find(families, family, &Family::kernel);
-        CUVIL_ASSERT(found != families.end(), "no code for kernel " + kernel());
+        CUVIL_ASSERT(found != std::ranges::end(families), "no code for kernel " + kernel());
         if (family != "nonzero") allocate();
         (this->*found->emit)();
     }
@@ -358,6 +360,26 @@ void StepWriter::emit_softmax() {
     output();
     out_.line("f.parallel_ranges(outer * inner, {}, [=](Range columns) {{ {}(outer, n, inner, columns, x, y); }});",
               size(element_count(x.shape()) * Dim(8)), kernel());
+}
+
+// The axes from the node's on are a row; scale and bias, where there are any, have a row's shape.
+void StepWriter::emit_norm() {
+    const Type& x = type(0);
+    size_t at = axis_of(x);
+    std::string_view t = cxx_name(x.dtype());
+    out_.line("const i64 rows = {}, n = {};", size(product(x.shape(), 0, at)),
+              size(product(x.shape(), at, x.shape().size())));
+    input("x", 0);
+    std::string parameters;
+    for (size_t i = 1; i < node_->def().operands.size(); i++) {
+        std::string_view name = node_->operand(i) ? node_->def().operands[i].name : "nullptr";
+        if (node_->operand(i)) input(name, i);
+        parameters += fmt::format("{}, ", name);
+    }
+    output();
+    out_.line("f.parallel_ranges(rows, {}, [=](Range range) {{ {}<{}>(n, {}, range, x, {}y); }});",
+              size(element_count(x.shape()) * Dim(4)), kernel(), t, number_text(node_->get<double>("epsilon")),
+              parameters);
 }
 
 // ---- Movement

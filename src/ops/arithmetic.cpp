@@ -179,6 +179,16 @@ const OpDef defs[] = {
         .tests = &unary_grid,
     },
     {
+        .name = "expm1",
+        .summary = "e to the power of x, less 1, accurate for small x too",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = same_as_first,
+        .traits = unary,
+        .lower = scalar_loop("expm1(x)"),
+        .reference = "np.expm1(x)",
+        .tests = &unary_grid,
+    },
+    {
         .name = "log",
         .summary = "The natural logarithm; -inf at 0, NaN below",
         .operands = {{"x", Accepts::Floating}},

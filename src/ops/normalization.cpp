@@ -20,6 +20,23 @@ void infer_batch_norm(Inference& in) {
     in.result(x);
 }
 
+// scale and bias have the shape of x from the axis on.
+void infer_norm(Inference& in) {
+    const Type& x = in.ranked(0);
+    int64_t axis = normal_axis(in, in.node().get<int64_t>("axis"), x.rank());
+    Type row = Type::tensor(x.dtype(), Shape(x.shape().begin() + axis, x.shape().end()));
+    for (size_t i = 1; i < in.operand_count(); i++)
+        if (in.has_operand(i) && in.type(i) != row)
+            in.fail("operand '" + std::string(in.node().def().operands[i].name) + "' is " + in.type(i).text() +
+                    ", expected " + row.text());
+    in.result(x.with_layout({}));
+}
+
+const TestGrid layer_norm_grid{
+    {{{1}, {1}, {1}}, {{17}, {17}, {17}}, {{3, 5}, {5}, {5}}, {{2, 65}, {65}, {65}}, {{0, 3}, {3}, {3}}},
+    {"f32", "f64"}};
+const TestGrid rms_norm_grid{{{{1}, {1}}, {{17}, {17}}, {{3, 5}, {5}}, {{2, 65}, {65}}, {{0, 3}, {3}}}, {"f32", "f64"}};
+
 const TestGrid softmax_grid{{{{1}}, {{17}}, {{3, 5}}, {{2, 33}}, {{0, 3}}, {{4, 3, 16}}}, {"f32", "f64"}};
 
 const OpDef defs[] = {
@@ -55,6 +72,29 @@ const OpDef defs[] = {
                      {"variance", Accepts::Floating}},
         .attributes = {{"epsilon", AttributeKind::Float, 1e-5}},
         .infer = infer_batch_norm,
+    },
+    {
+        .name = "layer_norm",
+        .summary = "(x - mean) / sqrt(variance + epsilon) * scale + bias, with the mean and the variance of all axes "
+                   "from `axis` on",
+        .operands = {{"x", Accepts::Floating},
+                     {"scale", Accepts::Floating, OperandDef::Optional},
+                     {"bias", Accepts::Floating, OperandDef::Optional}},
+        .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}, {"epsilon", AttributeKind::Float, 1e-5}},
+        .infer = infer_norm,
+        .lower = kernel("layer_norm"),
+        .reference = "(x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5) * scale + bias",
+        .tests = &layer_norm_grid,
+    },
+    {
+        .name = "rms_norm",
+        .summary = "x / sqrt(mean of x^2 + epsilon) * scale, with the mean of all axes from `axis` on",
+        .operands = {{"x", Accepts::Floating}, {"scale", Accepts::Floating, OperandDef::Optional}},
+        .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}, {"epsilon", AttributeKind::Float, 1e-5}},
+        .infer = infer_norm,
+        .lower = kernel("rms_norm"),
+        .reference = "x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale",
+        .tests = &rms_norm_grid,
     },
 };
 

@@ -1,7 +1,6 @@
 // Elementwise operators. Since opset 7 they all broadcast like NumPy.
-#include "import/onnx/rows.hpp"
+#include "import/onnx/elementwise.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -9,20 +8,6 @@
 
 namespace cuvil::onnx {
 namespace {
-
-// The name of an op as a template argument.
-struct OpName {
-    char text[16] = {};
-    template <size_t n> consteval OpName(const char (&name)[n]) { // NOLINT(google-explicit-constructor)
-        std::copy_n(name, n, text);
-    }
-};
-
-template <OpName op> Values elementwise(Node& node) {
-    std::vector<Value*> operands(node.inputs().begin(), node.inputs().end());
-    for (size_t i = 0; i < operands.size(); i++) operands[i] = &node.input(i);
-    return {&node.build.elementwise(op.text, operands)};
-}
 
 // Min, Max, Sum: any number of operands.
 template <OpName op> Values chain(Node& node) {
@@ -129,33 +114,6 @@ Values is_nan(Node& node) {
     return {&node.build.make("logical_not", {&node.build.elementwise("equal", {&x, &x})})};
 }
 
-// `slope` * x where x is below 0. NaN is not, and stays.
-Value& leaky(GraphBuilder& build, Value& x, Value& slope) {
-    Value& scaled = build.elementwise("mul", {&x, &build.broadcast_to(slope, x.type().shape())});
-    return build.make("where", {&build.elementwise("less", x, 0), &scaled, &x});
-}
-
-Values leaky_relu(Node& node) {
-    Value& x = node.input(0);
-    return {&leaky(node.build, x, node.build.scalar(x, node.real("alpha", 0.01f)))};
-}
-
-Values prelu(Node& node) { return {&leaky(node.build, node.input(0), node.input(1))}; }
-
-Value& hard_sigmoid_of(GraphBuilder& build, Value& x, double alpha, double beta) {
-    Value& line = build.elementwise("add", build.elementwise("mul", x, alpha), beta);
-    return build.elementwise("maximum", build.elementwise("minimum", line, 1), 0);
-}
-
-Values hard_sigmoid(Node& node) {
-    return {&hard_sigmoid_of(node.build, node.input(0), node.real("alpha", 0.2f), node.real("beta", 0.5f))};
-}
-
-Values hard_swish(Node& node) {
-    Value& x = node.input(0);
-    return {&node.build.elementwise("mul", {&x, &hard_sigmoid_of(node.build, x, 1.0f / 6, 0.5)})};
-}
-
 Value& clip_to(GraphBuilder& build, Value& x, Value* low, Value* high) {
     auto bound = [&](Value& b) -> Value& {
         if (!checked_count(b.type().shape()).is(1))
@@ -209,10 +167,7 @@ const Row rows[] = {
     {"Floor", 6, newest, elementwise<"floor">, 1, 1, "", "floor"},
     {"Greater", 7, newest, elementwise<"greater">, 2, 2, "", "greater"},
     {"GreaterOrEqual", 12, newest, elementwise<"greater_equal">, 2, 2, "", "greater_equal"},
-    {"HardSigmoid", 6, newest, hard_sigmoid, 1, 1, "alpha beta", "mul, add, minimum, maximum"},
-    {"HardSwish", 14, newest, hard_swish, 1, 1, "", "mul, add, minimum, maximum"},
     {"IsNaN", 9, newest, is_nan, 1, 1, "", "equal, logical_not"},
-    {"LeakyRelu", 6, newest, leaky_relu, 1, 1, "alpha", "mul, less, where"},
     {"Less", 7, newest, elementwise<"less">, 2, 2, "", "less"},
     {"LessOrEqual", 12, newest, elementwise<"less_equal">, 2, 2, "", "less_equal"},
     {"Log", 6, newest, elementwise<"log">, 1, 1, "", "log"},
@@ -224,18 +179,13 @@ const Row rows[] = {
     {"Neg", 6, newest, elementwise<"neg">, 1, 1, "", "neg"},
     {"Not", 1, newest, elementwise<"logical_not">, 1, 1, "", "logical_not"},
     {"Or", 7, newest, elementwise<"logical_or">, 2, 2, "", "logical_or"},
-    {"PRelu", 7, newest, prelu, 2, 2, "", "mul, less, where"},
     {"Pow", 7, newest, pow, 2, 2, "", "pow"},
     {"Reciprocal", 6, newest, elementwise<"reciprocal">, 1, 1, "", "reciprocal"},
-    {"Relu", 6, newest, elementwise<"relu">, 1, 1, "", "relu"},
     {"Round", 11, newest, elementwise<"round">, 1, 1, "", "round"},
-    {"Sigmoid", 6, newest, elementwise<"sigmoid">, 1, 1, "", "sigmoid"},
     {"Sign", 9, newest, elementwise<"sign">, 1, 1, "", "sign"},
-    {"Softplus", 1, newest, elementwise<"softplus">, 1, 1, "", "softplus"},
     {"Sqrt", 6, newest, elementwise<"sqrt">, 1, 1, "", "sqrt"},
     {"Sub", 7, newest, elementwise<"sub">, 2, 2, "", "sub"},
     {"Sum", 8, newest, chain<"add">, 1, any, "", "add"},
-    {"Tanh", 6, newest, elementwise<"tanh">, 1, 1, "", "tanh"},
     {"Where", 9, newest, where, 3, 3, "", "where"},
     {"Xor", 7, newest, elementwise<"logical_xor">, 2, 2, "", "logical_xor"},
 };

@@ -23,6 +23,7 @@ struct Row {
     std::string_view builds;     // what it becomes, for `cuvil ops`
 };
 
+std::span<const Row> activation_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> convolution_rows();
@@ -33,8 +34,10 @@ std::span<const Row> movement_rows();
 std::span<const Row> normalization_rows();
 std::span<const Row> pad_rows();
 std::span<const Row> pooling_rows();
+std::span<const Row> random_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> slice_rows();
+std::span<const Row> softmax_rows();
 
 // nullptr: not in this version.
 const Row* find_row(std::string_view name, int64_t opset);
