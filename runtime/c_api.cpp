@@ -6,6 +6,8 @@
 #include "runtime/loader.hpp"
 #include "runtime/values.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <exception>
 #include <memory>
 #include <new>
@@ -96,7 +98,15 @@ const char* cuvil_output_name(const cuvil_module* module, int32_t index) {
 }
 
 int32_t cuvil_run(cuvil_module* module, const cuvil_value* in, cuvil_value* out) {
-    return guarded([&] { module->module.run(in, out); });
+    return guarded([&] { module->module.run(in, out, {}); });
+}
+
+int32_t cuvil_run_with(cuvil_module* module, const cuvil_value* in, cuvil_value* out,
+                       const cuvil_run_options* options) {
+    // A caller of another version has another size of the struct; what it does not know is left out.
+    cuvil_run_options known{};
+    if (options) memcpy(&known, options, std::min<uint64_t>(options->size, sizeof known));
+    return guarded([&] { module->module.run(in, out, known); });
 }
 
 void cuvil_value_release(cuvil_value* value) {

@@ -42,8 +42,31 @@ std::string unused_path(int fd) {
     return path + std::to_string(fd);
 }
 
+Frame& frame_of(const cuvil_host* host) { return *static_cast<Frame*>(host->data); }
+
+// A step's work, and after each piece that the calling thread did, word to whoever traces the run.
+struct TracedWork {
+    const cuvil_run_options& options;
+    Task task;
+    void* context;
+
+    static void run(void* work, int64_t item, int32_t worker) {
+        const auto& [options, task, context] = *static_cast<const TracedWork*>(work);
+        task(context, item, worker);
+        if (worker == 0) options.trace(options.context, -1, 0);
+    }
+};
+
 void host_parallel_for(const cuvil_host* host, int64_t n, void (*fn)(void*, int64_t, int32_t), void* context) {
-    static_cast<Frame*>(host->data)->threads.parallel_for(n, fn, context);
+    Frame& frame = frame_of(host);
+    if (!frame.options.trace) return frame.threads.parallel_for(n, fn, context);
+    TracedWork work{frame.options, fn, context};
+    frame.threads.parallel_for(n, TracedWork::run, &work);
+}
+
+void host_trace(const cuvil_host* host, int32_t step, int32_t is_end) {
+    const cuvil_run_options& options = frame_of(host).options;
+    options.trace(options.context, step, is_end);
 }
 
 void* host_alloc(const cuvil_host*, uint64_t bytes) { return allocate_block(bytes); }
@@ -150,12 +173,14 @@ void Module::choose_level() {
                                               ", this processor has " + level_list(offered)};
 }
 
-void Module::run(const cuvil_value* in, cuvil_value* out) {
+void Module::run(const cuvil_value* in, cuvil_value* out, const cuvil_run_options& options) {
     if ((!in && !manifest_.inputs.empty()) || (!out && !manifest_.outputs.empty()))
         throw CallError{CUVIL_ERROR_NAME, !in ? "there are no inputs" : "there is no room for the outputs"};
     std::unique_ptr<Frame> frame = idle_.take();
     if (!frame) frame = std::make_unique<Frame>(manifest_, threads_);
     std::fill(frame->out.begin(), frame->out.end(), cuvil_value{});
+    frame->options = options;
+    frame->host.trace = options.trace ? host_trace : nullptr;
     auto give_back = [&] {
         frame->threads.leave();
         frame->arena.reset();
@@ -210,6 +235,7 @@ void Module::run_in(Frame& frame, const cuvil_value* in, cuvil_value* out) {
     call.dims = frame.dims.data();
     call.in = frame.in.data();
     call.out = frame.out.data();
+    call.cancel = frame.options.cancel;
     call.failure = &failure;
     call.threads = threads_;
     const int32_t status = level_->run(&call);

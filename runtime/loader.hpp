@@ -30,6 +30,7 @@ struct Frame {
     uint64_t workspace_bytes = 0;
     RunThreads threads;
     cuvil_host host{};
+    cuvil_run_options options{}; // of the run under way
 };
 
 // The idle frames of a module: as many as there ever were runs at once, up to a limit. No locks.
@@ -51,8 +52,8 @@ public:
     Module(const Module&) = delete;
     Module& operator=(const Module&) = delete;
 
-    // As cuvil_run, but throws CallError and std::bad_alloc.
-    void run(const cuvil_value* in, cuvil_value* out);
+    // As cuvil_run_with, but throws CallError and std::bad_alloc.
+    void run(const cuvil_value* in, cuvil_value* out, const cuvil_run_options& options);
 
     const Manifest& manifest() const { return manifest_; }
     const std::string& manifest_json() const { return manifest_json_; }

@@ -122,9 +122,7 @@ typedef struct cuvil_module cuvil_module;
 int32_t cuvil_load(const char* path, int32_t threads, cuvil_module** module);
 int32_t cuvil_load_memory(const void* bytes, uint64_t size, int32_t threads, cuvil_module** module);
 void cuvil_unload(cuvil_module* module);
-/* The sentence of this thread's latest failure. */
-const char* cuvil_error_message(void);
-
+const char* cuvil_error_message(void);                    /* the sentence of this thread's latest failure */
 const char* cuvil_manifest(const cuvil_module* module);   /* JSON: inputs, outputs, dims, checks, steps, memory */
 const char* cuvil_level_name(const cuvil_module* module); /* the level that runs here */
 int32_t cuvil_input_count(const cuvil_module* module);
@@ -136,6 +134,14 @@ const char* cuvil_output_name(const cuvil_module* module, int32_t index);
  * comes in as CUVIL_NONE is allocated; one that comes in as a tensor must have the right dtype and shape, no gaps. */
 int32_t cuvil_run(cuvil_module* module, const cuvil_value* in, cuvil_value* out);
 void cuvil_value_release(cuvil_value* value);
+typedef struct cuvil_run_options {
+    uint64_t size;
+    const int32_t* cancel; /* any thread may set it to 1: the run ends soon with CUVIL_ERROR_CANCELLED; or NULL */
+    /* On the thread that runs, before and after each step, and now and then inside long ones with step -1; or NULL. */
+    void (*trace)(void* context, int32_t step, int32_t is_end);
+    void* context;
+} cuvil_run_options;
+int32_t cuvil_run_with(cuvil_module* module, const cuvil_value* in, cuvil_value* out, const cuvil_run_options* options);
 
 #ifdef __cplusplus
 }

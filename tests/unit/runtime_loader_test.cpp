@@ -370,6 +370,51 @@ int64_t resident_kilobytes() {
     return resident * 4;
 }
 
+TEST(Loader, ARunIsTracedAndCancelled) {
+    const ModulePointer module = load(module_bytes("steps"), 2);
+    auto x = counting<int64_t>({3});
+    Tensor<int64_t> count{{}, {4}};
+    const cuvil_value in[2] = {x.value(), count.value()};
+    const auto run = [&](const cuvil_run_options* options) {
+        cuvil_value out{};
+        const int32_t status = cuvil_run_with(module.get(), in, &out, options);
+        EXPECT_EQ(out.tag == CUVIL_NONE, status != CUVIL_OK);
+        cuvil_value_release(&out);
+        return status;
+    };
+    struct Seen {
+        std::vector<std::pair<int32_t, int32_t>> steps;
+        int pieces = 0;
+        int32_t cancel = 0;
+    } seen;
+    cuvil_run_options options{};
+    options.size = sizeof options;
+    options.cancel = &seen.cancel;
+    options.context = &seen;
+    options.trace = [](void* context, int32_t step, int32_t is_end) {
+        Seen& seen = *static_cast<Seen*>(context);
+        if (step < 0) seen.pieces++;
+        if (step >= 0) seen.steps.emplace_back(step, is_end);
+    };
+    EXPECT_EQ(run(&options), CUVIL_OK) << message();
+    EXPECT_EQ(seen.steps.size(), 8u);
+    EXPECT_EQ(seen.steps.front(), std::make_pair(0, 0));
+    EXPECT_EQ(seen.steps.back(), std::make_pair(3, 1));
+    EXPECT_GT(seen.pieces, 0);
+
+    seen = {};
+    options.trace = [](void* context, int32_t step, int32_t) { static_cast<Seen*>(context)->cancel = step == 1; };
+    EXPECT_EQ(run(&options), CUVIL_ERROR_CANCELLED);
+    EXPECT_EQ(message(), "the run was cancelled");
+    options.trace = nullptr;
+    seen.cancel = 0;
+    EXPECT_EQ(run(&options), CUVIL_OK);
+    EXPECT_EQ(run(nullptr), CUVIL_OK);
+    options.size = sizeof options.size; // a caller that knows none of the fields
+    seen.cancel = 1;
+    EXPECT_EQ(run(&options), CUVIL_OK);
+}
+
 TEST(Loader, LoadingAndUnloadingGivesEverythingBack) {
     const TemporaryFolder folder;
     const std::string path = folder.write("m.cuvil", module_bytes("scale", std::vector<float>(1 << 20, 1.0f)));

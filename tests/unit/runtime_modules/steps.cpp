@@ -1,4 +1,5 @@
-// `count` steps of y = y * 3 + i over y: i64[N], each on all threads; the first starts from x.
+// `count` steps of y = y * 3 + i over y: i64[N], each on all threads; the first starts from x. Traced, and cancelled
+// between steps, as compiled modules are.
 #include "module.hpp"
 
 static int32_t bind(const cuvil_value* in, int64_t* dims, cuvil_failure*) {
@@ -25,8 +26,13 @@ static int32_t run(const cuvil_call* call, int32_t) {
     for (int32_t i = 0; i <= call->threads; i++) words[8 * i] = 0;
     const int64_t n = call->dims[0];
     for (int64_t i = 0; i < n; i++) data<int64_t>(call->out[0])[i] = data<int64_t>(call->in[0])[i];
-    for (int64_t s = 0; s < *data<int64_t>(call->in[1]); s++)
-        call->host->parallel_for(call->host, n, step, const_cast<cuvil_call*>(call));
+    const cuvil_host* host = call->host;
+    for (int64_t s = 0; s < *data<int64_t>(call->in[1]); s++) {
+        if (host->trace) host->trace(host, static_cast<int32_t>(s), 0);
+        host->parallel_for(host, n, step, const_cast<cuvil_call*>(call));
+        if (host->trace) host->trace(host, static_cast<int32_t>(s), 1);
+        if (call->cancel && __atomic_load_n(call->cancel, __ATOMIC_RELAXED)) return CUVIL_ERROR_CANCELLED;
+    }
     if (words[0] == 0) return CUVIL_OK;
     *call->failure = {0, {}};
     return CUVIL_ERROR_MODEL;
