@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cuvil import _cuvil, ir
+from cuvil import _compiler, ir
 from cuvil._files import memory_file, open_file
 from cuvil.runtime import Module
 
@@ -19,9 +19,9 @@ def arguments(
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     print_after: str | Iterable[str] | None = None,
     disabled_passes: Iterable[str] | None = None,
-) -> _cuvil.CompileArguments:
+) -> _compiler.CompileArguments:
     """The options of a compilation in native form."""
-    native = _cuvil.CompileArguments()
+    native = _compiler.CompileArguments()
     native.target = target
     native.opt_level = opt_level
     native.levels = list(levels or ())
@@ -71,9 +71,9 @@ def compile(
     fd = memory_file()
     try:
         if isinstance(model, ir.Program):
-            warning = _cuvil.compile_program(model, native, print_dump, fd)
+            warning = _compiler.compile_program(model, native, print_dump, fd)
         else:
-            warning = _cuvil.compile(path, data, native, print_dump, fd)
+            warning = _compiler.compile(path, data, native, print_dump, fd)
     except BaseException:
         os.close(fd)
         raise

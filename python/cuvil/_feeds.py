@@ -1,4 +1,4 @@
-"""Conversions at the door of a module that need Python: whatever is not a buffer of the right dtype already."""
+"""Conversions at the door of a module that need Python: whatever is not an array of the right dtype already."""
 
 import sys
 from typing import Any
@@ -67,11 +67,12 @@ def as_array(value: Any, name: str, dtype: str) -> np.ndarray:
     """`value` as an array that the module can read in place: native byte order, the input's dtype. Python numbers and
     lists are converted where no kind is lost (ints to floats, not floats to ints), arrays never."""
     wanted = _NUMPY_NAMES[dtype]
+    port = f"input {name!r}"
     if value is None:
-        raise TypeError(f"input {name!r} is None; expected {wanted}")
-    array = _from_python(value, name, wanted) if isinstance(value, _PYTHON_VALUES) else _from_array(value, name)
+        raise TypeError(f"{port} is None; expected {wanted}")
+    array = _from_python(value, port, wanted) if isinstance(value, _PYTHON_VALUES) else _from_array(value, port)
     if array.dtype.name != wanted:
-        raise TypeError(f"input {name!r} is {array.dtype.name}, expected {wanted}; convert it with .astype({wanted!r})")
+        raise TypeError(f"{port} is {array.dtype.name}, expected {wanted}; convert it with .astype({wanted!r})")
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     if dtype == "bf16":
@@ -81,23 +82,41 @@ def as_array(value: Any, name: str, dtype: str) -> np.ndarray:
     return array
 
 
-def _from_python(value: Any, name: str, wanted: str) -> np.ndarray:
+def as_target(value: Any, name: str, dtype: str) -> np.ndarray:
+    """`value` as an array that the module can write output `name` into; never a copy."""
+    wanted = _NUMPY_NAMES[dtype]
+    port = f"output {name!r}"
+    if value is None or isinstance(value, _PYTHON_VALUES):
+        raise TypeError(f"{port} is a {type(value).__name__}; give an array of {wanted} to write into")
+    array = _from_array(value, port)
+    if array.dtype.name != wanted:
+        raise TypeError(f"{port} is {array.dtype.name}, expected {wanted}")
+    if not array.dtype.isnative:
+        raise ValueError(f"{port} must have the byte order of the machine")
+    if not array.flags.writeable or not isinstance(value, np.ndarray):
+        raise ValueError(f"{port} is read-only")
+    if any(stride % array.itemsize for stride in array.strides):
+        raise ValueError(f"{port} must be row-major without gaps")
+    return array.view(np.uint16) if dtype == "bf16" else array
+
+
+def _from_python(value: Any, port: str, wanted: str) -> np.ndarray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"input {name!r}: {error}") from None
+        raise ValueError(f"{port}: {error}") from None
     if array.dtype.kind not in _KINDS:
-        raise TypeError(f"input {name!r} holds {_described(array)}, expected {wanted}")
+        raise TypeError(f"{port} holds {_described(array)}, expected {wanted}")
     target = numpy_dtype(next(k for k, v in _NUMPY_NAMES.items() if v == wanted))
     kinds = "f" if wanted == "bfloat16" else target.kind
     if array.size and _rank(array.dtype.kind) > _rank(kinds):
-        raise TypeError(f"input {name!r} holds {_described(array)}, expected {wanted}")
+        raise TypeError(f"{port} holds {_described(array)}, expected {wanted}")
     if array.size and target.kind in "iu" and array.dtype.kind in "iu":
         limits = np.iinfo(target)
         if int(array.min()) < limits.min or int(array.max()) > limits.max:
-            raise ValueError(f"input {name!r}: a value does not fit {wanted}")
+            raise ValueError(f"{port}: a value does not fit {wanted}")
     if wanted == "bfloat16" and target.kind == "u":
-        raise TypeError(f"input {name!r}: bfloat16 from Python numbers needs the package ml_dtypes")
+        raise TypeError(f"{port}: bfloat16 from Python numbers needs the package ml_dtypes")
     return array.astype(target)
 
 
@@ -110,21 +129,21 @@ def _described(array: np.ndarray) -> str:
     return names.get(array.dtype.kind, "objects that are no numbers")
 
 
-def _from_array(value: Any, name: str) -> np.ndarray:
+def _from_array(value: Any, port: str) -> np.ndarray:
     if isinstance(value, np.ndarray | np.generic):
         return np.asarray(value)
     if hasattr(value, "__dlpack__"):
-        return _from_dlpack(value, name)
+        return _from_dlpack(value, port)
     array = np.asarray(value) if hasattr(value, "__array__") or hasattr(value, "__array_interface__") else None
     if array is None:
         try:
             array = np.asarray(memoryview(value))
         except TypeError:
-            raise TypeError(f"input {name!r} is a {type(value).__name__}, which is no array") from None
+            raise TypeError(f"{port} is a {type(value).__name__}, which is no array") from None
     return array
 
 
-def _from_dlpack(value: Any, name: str) -> np.ndarray:
+def _from_dlpack(value: Any, port: str) -> np.ndarray:
     detach = getattr(value, "detach", None)  # PyTorch: values that need gradients are not exported
     value = detach() if callable(detach) else value
     torch = sys.modules.get("torch")
@@ -133,7 +152,7 @@ def _from_dlpack(value: Any, name: str) -> np.ndarray:
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
-        raise TypeError(f"input {name!r} cannot be read as an array: {error}") from None
+        raise TypeError(f"{port} cannot be read as an array: {error}") from None
 
 
 def as_strings(value: Any, name: str, dtype: str) -> tuple[list[bytes], tuple[int, ...]]:

@@ -1,5 +1,6 @@
 """Files of modules: in memory, and written whole or not at all."""
 
+import mmap
 import os
 import stat
 import tempfile
@@ -27,6 +28,13 @@ def write_all(fd: int, data: bytes | bytearray | memoryview) -> None:
     rest = memoryview(data).cast("B")
     while rest:
         rest = rest[os.write(fd, rest) :]
+
+
+def read_all(fd: int) -> bytes:
+    """All bytes of the file behind `fd`, whose position stays."""
+    size = os.fstat(fd).st_size
+    with mmap.mmap(fd, size, prot=mmap.PROT_READ) as view:
+        return bytes(view)
 
 
 def copy_to(fd: int, path: str | os.PathLike[str]) -> None:

@@ -36,3 +36,9 @@ class Unsupported(Exception):
 
 class InternalError(RuntimeError):
     """A bug in Cuvil. Please report it with the model, or the smallest one that shows it."""
+
+
+def bad_module(message: str) -> Unsupported:
+    """The refusal to load a file."""
+    text = f"error[bad-artifact]: {message}\n"
+    return Unsupported(text, [Diagnostic("error", "bad-artifact", message, "", "", "", (), "", 1, text)])

@@ -11,8 +11,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from cuvil import _cuvil
-from cuvil._cuvil import FuncIR, OpNode, Program, Value, op_table
+from cuvil import _compiler
+from cuvil._compiler import FuncIR, OpNode, Program, Value, op_table
 from cuvil._files import open_file
 
 __all__ = ["FuncIR", "OpNode", "Program", "Value", "from_onnx", "op_table", "parse", "pass_names", "run_passes"]
@@ -20,7 +20,7 @@ __all__ = ["FuncIR", "OpNode", "Program", "Value", "from_onnx", "op_table", "par
 
 def parse(text: str, file: str = "<string>") -> Program:
     """Reads IR text; `file` names it in messages. Raises cuvil.Unsupported with all that is wrong in it."""
-    return _cuvil.parse(text, file)
+    return _compiler.parse(text, file)
 
 
 def from_onnx(
@@ -30,16 +30,16 @@ def from_onnx(
     shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
     if isinstance(model, str | os.PathLike):
         os.close(open_file(model))  # the system's error, as for any file
-        return _cuvil.import_model(os.fspath(model), None, shapes)
+        return _compiler.import_model(os.fspath(model), None, shapes)
     data = model.SerializeToString() if hasattr(model, "SerializeToString") else bytes(model)
-    return _cuvil.import_model("", data, shapes)
+    return _compiler.import_model("", data, shapes)
 
 
 def pass_names() -> list[str]:
     """The passes in their order, for run_passes and print_after."""
-    return _cuvil.pass_names()
+    return _compiler.pass_names()
 
 
 def run_passes(program: Program, *, stop_after: str = "", disabled_passes: Iterable[str] = ()) -> Program:
     """What the target-free passes make of a program, which stays as it is."""
-    return _cuvil.run_passes(program, stop_after, list(disabled_passes))
+    return _compiler.run_passes(program, stop_after, list(disabled_passes))

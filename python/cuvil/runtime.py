@@ -3,18 +3,19 @@
 import json
 import os
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
-from cuvil import _cuvil
+from cuvil import _runtime
 from cuvil._feeds import numpy_dtype
-from cuvil._files import copy_to, memory_file, open_file, write_all
+from cuvil._files import copy_to, memory_file, open_file, read_all, write_all
+from cuvil._runtime import Cancellation
 from cuvil.errors import Unsupported
 
-__all__ = ["Module", "Port", "load_module"]
+__all__ = ["Cancellation", "Module", "Port", "load_module"]
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,19 @@ class Port:
         return f"{self.name}: {self.dtype.name}[{shape}]"
 
 
-class Module(_cuvil.Module):
-    """A loaded module. Any number of threads may run one at once; close() or `with` unloads it."""
+class Module(_runtime.Module):
+    """A loaded module. Any number of threads may run one at once; close() or `with` unloads it.
+
+    A copy is a module of its own over the same file. A pickle holds the file's bytes, so that it can be loaded in
+    another process or on another machine; where both see the file, send its path instead and load it there.
+    """
 
     def __init__(self, file: int, name: str, threads: int | None = None) -> None:
         """Loads the file behind the descriptor `file`, which it closes at the end; messages call it `name`."""
         weakref.finalize(self, os.close, file)
         self._file = file
+        self._name = name
+        self._threads = threads
         path = f"/proc/self/fd/{file}"
         try:
             super().__init__(path, threads or 0)
@@ -72,16 +79,35 @@ class Module(_cuvil.Module):
         """Writes the module's file, whole or not at all."""
         copy_to(self._file, path)
 
-    def __call__(self, *arrays: Any, **named: Any) -> dict[str, Any]:
-        """run() with inputs by position and by name."""
-        names = [port.name for port in self.inputs]
-        if len(arrays) > len(names):
-            raise TypeError(f"the module takes {len(names)} inputs, got {len(arrays)}")
-        feeds: Mapping[str, Any] = dict(zip(names, arrays, strict=False))
-        twice = feeds.keys() & named.keys()
-        if twice:
-            raise TypeError(f"input {min(twice)!r} is given twice")
-        return self.run({**feeds, **named})
+    async def run_async(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> dict[str, Any]:
+        """run() on a thread of the event loop's executor. Leave the arrays alone until it is done. A task that is
+        cancelled ends the run between two steps; CancelledError comes when it has ended."""
+        import asyncio  # half of what importing this module would cost
+
+        cancellation = Cancellation()
+        run = asyncio.get_running_loop().run_in_executor(None, self.run, feeds, outputs, cancellation)
+        try:
+            return await asyncio.shield(run)
+        except asyncio.CancelledError:
+            cancellation.cancel()
+            if not run.cancel():
+                await asyncio.wait([run])
+            raise
+
+    def __copy__(self) -> Self:
+        self._expect_open()
+        return type(self)(os.dup(self._file), self._name, self._threads)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self.__copy__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self._expect_open()
+        return _load_bytes, (read_all(self._file), self._threads)
+
+    def _expect_open(self) -> None:
+        if self.closed:
+            raise ValueError("the module is closed")
 
     def __enter__(self) -> Self:
         return self
@@ -123,3 +149,8 @@ def load_module(
         os.close(fd)
         raise
     return Module(fd, "the module in memory", threads)
+
+
+def _load_bytes(data: bytes, threads: int | None) -> Module:
+    """What a pickle calls."""
+    return load_module(data, threads=threads)

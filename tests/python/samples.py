@@ -29,6 +29,17 @@ func @main(%a: f32[N], %b: f32[N]) -> (f32[N] "sum", f32[N] "difference") {
 }
 """
 
+ENDLESS = """
+func @main(%x: f32[2]) -> f32[2] {
+  %go = constant true : bool[]
+  %y = loop _, %go, %x {count = "k"} : f32[2] body (%i: i64[], %c: bool[], %v: f32[2]) {
+    %w = neg %v : f32[2]
+    return %c, %w
+  }
+  return %y
+}
+"""
+
 
 def onnx_model(op: str = "Relu") -> onnx.ModelProto:
     helper, f32 = onnx.helper, onnx.TensorProto.FLOAT

@@ -171,15 +171,6 @@ def test_several_outputs(two: cuvil.Module):
         two.run({"a": a, "b": b[:2]})
 
 
-def test_call(two: cuvil.Module):
-    a, b = np.float32([1, 2]), np.float32([3, 4])
-    np.testing.assert_array_equal(two(a, b=b)["sum"], a + b)
-    with pytest.raises(TypeError, match="given twice"):
-        two(a, a=a, b=b)
-    with pytest.raises(TypeError, match="takes 2 inputs, got 3"):
-        two(a, b, b)
-
-
 def test_closing(mlp_file: Path):
     with cuvil.runtime.load_module(mlp_file) as module:
         assert not module.closed

@@ -9,7 +9,7 @@ module = cxx.load()
 import os
 from collections.abc import Iterable
 
-from cuvil import _cuvil
+from cuvil import _compiler
 from cuvil._compile import arguments
 from cuvil._files import memory_file
 from cuvil.ir import Program
@@ -21,7 +21,7 @@ __all__ = ["CXXModule", "LowerToCXXPass"]
 class CXXModule:
     """A program as C++ over Cuvil's kernels, one copy for each level."""
 
-    def __init__(self, lowered: _cuvil.LoweredModule) -> None:
+    def __init__(self, lowered: _compiler.LoweredModule) -> None:
         self._lowered = lowered
 
     @property
@@ -58,7 +58,7 @@ class LowerToCXXPass:
 
     def __init__(self, levels: Iterable[str] | None = None) -> None:
         """levels: of x86-64, least demanding first; None: v2, v3 and v4."""
-        self.levels = list(levels) if levels is not None else _cuvil.targets()["cpu-x86-64"]
+        self.levels = list(levels) if levels is not None else _compiler.targets()["cpu-x86-64"]
 
     def __call__(self, program: Program) -> CXXModule:
-        return CXXModule(_cuvil.lower(program, self.levels))
+        return CXXModule(_compiler.lower(program, self.levels))

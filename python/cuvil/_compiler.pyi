@@ -1,23 +1,5 @@
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
-
-__version__: str
-
-class Module:
-    def __init__(self, path: str, threads: int) -> None: ...
-    def run(self, feeds: Mapping[str, Any], outputs: Iterable[str] | None = None) -> dict[str, Any]:
-        """Runs the module on a dict of arrays by input name; returns a dict of NumPy arrays by output name, in the
-        order of the model, or of the outputs named in `outputs`. Inputs may have any strides and are never
-        written; the arrays that come back are the caller's."""
-    def close(self) -> None:
-        """Unloads the module; what it returned stays."""
-    @property
-    def closed(self) -> bool: ...
-    @property
-    def level(self) -> str:
-        """The instruction-set level that runs here: "v3"."""
-    @property
-    def _manifest(self) -> str: ...
 
 class CompileArguments:
     def __init__(self) -> None: ...

@@ -1,9 +1,7 @@
 #include "errors.hpp"
 
 #include "cuvil/compile.hpp"
-#include "cuvil/cuvil.h"
 
-#include <cstdarg>
 #include <system_error>
 
 namespace cuvil::python {
@@ -56,31 +54,5 @@ void translate(const std::exception_ptr& pointer, void*) {
 } // namespace
 
 void translate_exceptions() { nb::register_exception_translator(translate); }
-
-void raise(PyObject* type, const char* format, ...) {
-    va_list arguments;
-    va_start(arguments, format);
-    PyErr_FormatV(type, format, arguments);
-    va_end(arguments);
-    throw nb::python_error();
-}
-
-void check(int32_t status) {
-    if (status == CUVIL_OK) return;
-    const std::string message = cuvil_error_message();
-    switch (status) {
-    case CUVIL_ERROR_FILE: {
-        Diagnostics diag;
-        diag.error("bad-module", message);
-        throw Refused(std::move(diag));
-    }
-    case CUVIL_ERROR_NAME: PyErr_SetObject(PyExc_KeyError, text(message).ptr()); break;
-    case CUVIL_ERROR_TYPE: PyErr_SetObject(PyExc_TypeError, text(message).ptr()); break;
-    case CUVIL_ERROR_SHAPE: PyErr_SetObject(PyExc_ValueError, text(message).ptr()); break;
-    case CUVIL_ERROR_MEMORY: PyErr_SetObject(PyExc_MemoryError, text(message).ptr()); break;
-    default: PyErr_SetObject(PyExc_RuntimeError, text(message).ptr()); break;
-    }
-    throw nb::python_error();
-}
 
 } // namespace cuvil::python

@@ -1,0 +1,349 @@
+// A loaded module: names are matched and buffers handed over here; all else is the loader's.
+#include "module.hpp"
+
+#include "feeds.hpp"
+#include "results.hpp"
+#include "status.hpp"
+#include "watch.hpp"
+
+#include "cuvil/cuvil.h"
+
+#include <nanobind/stl/string.h>
+
+#include <memory>
+
+namespace cuvil::python {
+namespace {
+
+// `count` of T, a few of them without an allocation.
+template <class T, size_t few> class Room {
+public:
+    explicit Room(size_t count) : many_(count > few ? std::make_unique<T[]>(count) : nullptr) {}
+    T& operator[](size_t i) { return data()[i]; }
+    T* data() { return many_ ? many_.get() : few_; }
+
+private:
+    T few_[few];
+    std::unique_ptr<T[]> many_;
+};
+
+// The values of one run, given back however it ends.
+class Values {
+public:
+    explicit Values(size_t count) : count_(count), values_(count) {
+        for (size_t i = 0; i < count; i++) values_[i] = {};
+    }
+    ~Values() {
+        for (size_t i = 0; i < count_; i++)
+            if (values_[i].owner) cuvil_value_release(&values_[i]);
+    }
+    Values(const Values&) = delete;
+    Values& operator=(const Values&) = delete;
+    cuvil_value& operator[](size_t i) { return values_[i]; }
+    cuvil_value* data() { return values_.data(); }
+
+private:
+    size_t count_;
+    Room<cuvil_value, 4> values_;
+};
+
+// The outputs of one run: arrays that were made before it, and what the loader allocates.
+class Results {
+public:
+    explicit Results(const std::vector<Spec>& specs) : values(specs.size()), arrays_(specs.size()) {
+        for (size_t i = 0; i < specs.size(); i++) arrays_[i] = small_array(specs[i], values[i]);
+    }
+    // Once for each.
+    nb::object take(size_t i) { return arrays_[i].is_valid() ? std::move(arrays_[i]) : take_result(values[i]); }
+
+    Values values;
+
+private:
+    Room<nb::object, 4> arrays_;
+};
+
+using Given = Room<PyObject*, 8>; // borrowed; null: left out
+using Keep = Room<Feed, 2>;
+
+int64_t bytes_of(const cuvil_value& value) {
+    if (value.tag == CUVIL_NONE) return 0;
+    if (value.tag != CUVIL_TENSOR) return INT64_MAX / 2; // takes its time anyway
+    int64_t bytes = value.as.tensor.dtype.bits / 8;
+    for (int32_t i = 0; i < value.as.tensor.ndim; i++) bytes *= value.as.tensor.shape[i];
+    return bytes;
+}
+
+class Module {
+public:
+    Module(const std::string& path, int32_t threads) {
+        cuvil_module* module = nullptr;
+        int32_t status;
+        {
+            nb::gil_scoped_release release;
+            status = cuvil_load(path.c_str(), threads, &module);
+        }
+        check(status);
+        module_.reset(module, cuvil_unload);
+        inputs_ = read_specs(cuvil_manifest(module), "inputs");
+        outputs_ = read_specs(cuvil_manifest(module), "outputs");
+        input_alias_ = nb::steal(PyUnicode_InternFromString("input"));
+        output_alias_ = nb::steal(PyUnicode_InternFromString("output"));
+    }
+
+    nb::object run(nb::handle feeds, nb::handle outputs, Cancellation* cancellation) {
+        Results results(outputs_);
+        run_named(feeds, results.values, cancellation);
+        return outputs.is_none() ? all_results(results) : chosen_results(results, outputs);
+    }
+
+    // Returns the results that `targets` has no memory for.
+    nb::object run_into(nb::handle feeds, nb::handle targets) {
+        const nb::object dict = as_dict(targets);
+        Values out(outputs_.size());
+        Keep keep(outputs_.size());
+        Py_ssize_t taken = 0;
+        for (size_t i = 0; i < outputs_.size(); i++) {
+            PyObject* target = find(dict, outputs_[i].name, outputs_.size(), output_alias_);
+            if (!target) continue;
+            taken++;
+            keep[i].take_target(target, outputs_[i], out[i]);
+        }
+        if (taken != PyDict_GET_SIZE(dict.ptr())) unknown("output", dict, outputs_, output_alias_);
+        run_named(feeds, out, nullptr);
+        nb::dict rest;
+        for (size_t i = 0; i < outputs_.size(); i++)
+            if (out[i].owner) set(rest, outputs_[i].name, take_result(out[i]));
+        return rest;
+    }
+
+    // Inputs by position and by name.
+    nb::object call(nb::handle positional, nb::handle named) {
+        const auto count = static_cast<size_t>(PyTuple_GET_SIZE(positional.ptr()));
+        if (count > inputs_.size())
+            raise(PyExc_TypeError, "the module takes %zu inputs, got %zu", inputs_.size(), count);
+        Given given(inputs_.size());
+        Py_ssize_t taken = 0;
+        for (size_t i = 0; i < inputs_.size(); i++) {
+            PyObject* by_name = named ? find(named, inputs_[i].name, inputs_.size(), input_alias_) : nullptr;
+            if (by_name && i < count) raise(PyExc_TypeError, "input %R is given twice", inputs_[i].name.ptr());
+            given[i] = i < count ? PyTuple_GET_ITEM(positional.ptr(), static_cast<Py_ssize_t>(i)) : by_name;
+            taken += by_name != nullptr;
+        }
+        if (named && taken != PyDict_GET_SIZE(named.ptr())) unknown("input", named, inputs_, input_alias_);
+        Results results(outputs_);
+        execute(given, results.values, nullptr);
+        return all_results(results);
+    }
+
+    const char* manifest() const { return cuvil_manifest(open().get()); }
+    const char* level() const { return cuvil_level_name(open().get()); }
+    bool is_closed() const { return !module_; }
+    // Runs that other threads are in the middle of end as usual; the last of them unloads.
+    void close() { module_.reset(); }
+
+private:
+    std::shared_ptr<cuvil_module> open() const {
+        if (!module_) raise(PyExc_ValueError, "the module is closed");
+        return module_;
+    }
+
+    void run_named(nb::handle feeds, Values& out, Cancellation* cancellation) {
+        const nb::object dict = as_dict(feeds);
+        Given given(inputs_.size());
+        Py_ssize_t taken = 0;
+        for (size_t i = 0; i < inputs_.size(); i++) {
+            given[i] = find(dict, inputs_[i].name, inputs_.size(), input_alias_);
+            taken += given[i] != nullptr;
+        }
+        if (taken != PyDict_GET_SIZE(dict.ptr())) unknown("input", dict, inputs_, input_alias_);
+        execute(given, out, cancellation);
+    }
+
+    void execute(Given& given, Values& out, Cancellation* cancellation) {
+        const std::shared_ptr<cuvil_module> module = open();
+        Keep keep(inputs_.size());
+        Values in(inputs_.size());
+        int64_t bytes = 0;
+        for (size_t i = 0; i < inputs_.size(); i++) {
+            const Spec& spec = inputs_[i];
+            // None stands for "left out" where that is possible.
+            if (spec.optional && (!given[i] || given[i] == Py_None)) continue;
+            if (!given[i])
+                raise(PyExc_KeyError, "input %R is missing; the inputs are %s", spec.name.ptr(),
+                      list_of(inputs_).c_str());
+            keep[i].take(given[i], spec, in[i]);
+            bytes += bytes_of(in[i]);
+        }
+        run_watched(module.get(), in.data(), out.data(), cancellation, bytes, quick_);
+    }
+
+    static nb::object as_dict(nb::handle feeds) {
+        if (PyDict_Check(feeds.ptr())) return nb::borrow(feeds);
+        return nb::borrow(reinterpret_cast<PyObject*>(&PyDict_Type))(feeds);
+    }
+
+    static PyObject* find(nb::handle dict, nb::handle key) {
+        PyObject* value = PyDict_GetItemWithError(dict.ptr(), key.ptr());
+        if (!value && PyErr_Occurred()) throw nb::python_error();
+        return value;
+    }
+
+    // The only port also answers to its alias.
+    static PyObject* find(nb::handle dict, nb::handle name, size_t ports, nb::handle alias) {
+        PyObject* value = find(dict, name);
+        return value || ports != 1 ? value : find(dict, alias);
+    }
+
+    // Throws for a dict that has more than what was found in it.
+    [[noreturn]] static void unknown(const char* what, nb::handle dict, const std::vector<Spec>& specs,
+                                     nb::handle alias) {
+        for (const auto [key, value] : nb::borrow<nb::dict>(dict)) {
+            bool is_known = specs.size() == 1 && nb::borrow(key).equal(alias);
+            for (const Spec& spec : specs) is_known = is_known || nb::borrow(key).equal(spec.name);
+            if (!is_known) no_such(what, key, specs);
+        }
+        raise(PyExc_KeyError, "%s %R is given twice", what, specs[0].name.ptr());
+    }
+
+    nb::object all_results(Results& results) const {
+        // A dict that also answers to "output", where the only output has another name.
+        const bool needs_alias = outputs_.size() == 1 && !outputs_[0].name.equal(output_alias_);
+        nb::object all = needs_alias ? result_type()() : nb::object(nb::dict());
+        for (size_t i = 0; i < outputs_.size(); i++) set(all, outputs_[i].name, results.take(i));
+        return all;
+    }
+
+    nb::object chosen_results(Results& results, nb::handle names) const {
+        nb::dict chosen;
+        if (PyUnicode_Check(names.ptr())) raise(PyExc_TypeError, "outputs is a list of names, not a string");
+        std::vector<nb::object> taken(outputs_.size());
+        for (const nb::handle name : names) {
+            size_t i = 0;
+            while (i < outputs_.size() && !outputs_[i].name.equal(name)) i++;
+            if (i == outputs_.size() && outputs_.size() == 1 && output_alias_.equal(name)) i = 0;
+            if (i == outputs_.size()) no_such("output", name, outputs_);
+            if (!taken[i].is_valid()) taken[i] = results.take(i);
+            set(chosen, name, taken[i]);
+        }
+        return chosen;
+    }
+
+    static void set(nb::handle dict, nb::handle key, const nb::object& value) {
+        if (PyDict_SetItem(dict.ptr(), key.ptr(), value.ptr()) != 0) throw nb::python_error();
+    }
+
+    const nb::object& result_type() const {
+        if (!result_type_.is_valid()) result_type_ = nb::module_::import_("cuvil._feeds").attr("Results");
+        return result_type_;
+    }
+
+    std::shared_ptr<cuvil_module> module_;
+    std::vector<Spec> inputs_, outputs_;
+    nb::object input_alias_, output_alias_;
+    mutable nb::object result_type_;
+    QuickRuns quick_;
+};
+
+// The calls that have to be quick are bound by hand: a call through nanobind's dispatcher, which converts arguments,
+// takes longer than a small model.
+
+template <class Body> PyObject* guarded(Body body) noexcept {
+    try {
+        return body().release().ptr();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+}
+
+Module& module_of(PyObject* self) {
+    if (!nb::inst_ready(self)) raise(PyExc_ValueError, "the module is closed"); // __init__ has not run, or has failed
+    return *nb::inst_ptr<Module>(self);
+}
+
+// The arguments of a METH_FASTCALL | METH_KEYWORDS function, by position or under their names; None where left out.
+template <size_t count> class Arguments {
+public:
+    Arguments(const char* function, const char* const (&names)[count], size_t required, PyObject* const* values,
+              Py_ssize_t positional, PyObject* keywords) {
+        if (static_cast<size_t>(positional) > count)
+            raise(PyExc_TypeError, "%s() takes %zu arguments, got %zd", function, count, positional);
+        for (Py_ssize_t i = 0; i < positional; i++) values_[i] = values[i];
+        const Py_ssize_t named = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+        for (Py_ssize_t k = 0; k < named; k++) {
+            PyObject* name = PyTuple_GET_ITEM(keywords, k);
+            size_t i = 0;
+            while (i < count && PyUnicode_CompareWithASCIIString(name, names[i]) != 0) i++;
+            if (i == count) raise(PyExc_TypeError, "%s() has no argument %R", function, name);
+            if (values_[i]) raise(PyExc_TypeError, "%s() got argument %R twice", function, name);
+            values_[i] = values[positional + k];
+        }
+        for (size_t i = 0; i < required; i++)
+            if (!values_[i]) raise(PyExc_TypeError, "%s() needs the argument '%s'", function, names[i]);
+    }
+    nb::handle operator[](size_t i) const { return values_[i] ? values_[i] : Py_None; }
+
+private:
+    PyObject* values_[count] = {};
+};
+
+PyObject* module_run(PyObject* self, PyObject* const* values, Py_ssize_t positional, PyObject* keywords) {
+    return guarded([&] {
+        const Arguments<3> arguments("run", {"feeds", "outputs", "cancellation"}, 1, values, positional, keywords);
+        Cancellation* cancellation = nullptr;
+        if (!arguments[2].is_none() && !nb::try_cast(arguments[2], cancellation))
+            raise(PyExc_TypeError, "run(): cancellation is a cuvil.runtime.Cancellation, got %R", arguments[2].ptr());
+        return module_of(self).run(arguments[0], arguments[1], cancellation);
+    });
+}
+
+PyObject* module_run_into(PyObject* self, PyObject* const* values, Py_ssize_t positional, PyObject* keywords) {
+    return guarded([&] {
+        const Arguments<2> arguments("run_into", {"feeds", "outs"}, 2, values, positional, keywords);
+        return module_of(self).run_into(arguments[0], arguments[1]);
+    });
+}
+
+PyObject* module_call(PyObject* self, PyObject* positional, PyObject* named) {
+    return guarded([&] { return module_of(self).call(positional, named); });
+}
+
+PyMethodDef methods[] = {
+    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(module_run)), METH_FASTCALL | METH_KEYWORDS,
+     "run($self, /, feeds, outputs=None, cancellation=None)\n--\n\n"
+     "Runs the module on a dict of arrays by input name; returns a dict of NumPy arrays by output name, in the order\n"
+     "of the model, or of the outputs named in `outputs`. Inputs may have any strides and are never written; the\n"
+     "arrays that come back are the caller's. Ctrl-C, and `cancellation` from another thread, end it between steps."},
+    {"run_into", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(module_run_into)), METH_FASTCALL | METH_KEYWORDS,
+     "run_into($self, /, feeds, outs)\n--\n\n"
+     "As run, but the results are written into the arrays of the dict `outs`, by output name: of the output's dtype\n"
+     "and shape, contiguous and writable, NumPy's or exported by the buffer protocol or DLPack. They may overlap the\n"
+     "inputs. Returns a dict of the outputs that `outs` does not have."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+PyType_Slot slots[] = {
+    {Py_tp_methods, methods},
+    {Py_tp_call, reinterpret_cast<void*>(module_call)},
+    {0, nullptr},
+};
+
+} // namespace
+
+void bind_module(nb::module_& m) {
+    nb::class_<Cancellation>(m, "Cancellation", "Ends a run from another thread.")
+        .def(nb::init<>())
+        .def("cancel", &Cancellation::cancel, "The run ends soon, with RuntimeError, as does each that begins.");
+    nb::class_<Module>(m, "Module", nb::is_weak_referenceable(), nb::type_slots(slots))
+        .def(nb::init<const std::string&, int32_t>(), nb::arg("path"), nb::arg("threads"))
+        .def("close", &Module::close, "Unloads the module; what it returned stays.")
+        .def_prop_ro("closed", &Module::is_closed)
+        .def_prop_ro("level", &Module::level, "The instruction-set level that runs here: \"v3\".")
+        .def_prop_ro("_manifest", &Module::manifest);
+}
+
+} // namespace cuvil::python
