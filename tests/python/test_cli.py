@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from samples import MLP, big_onnx, onnx_model, program
+from samples import ENDLESS, MLP, TWO, big_onnx, onnx_model, program
 
 X = np.float32([[-1, 0, 2, 3]])
 
@@ -23,7 +23,7 @@ def module(mlp_file: Path, tmp_path: Path) -> Path:
 
 
 def test_help_and_version(cli):
-    for verb in ("compile", "run", "inspect", "targets", "ops"):
+    for verb in ("compile", "run", "bench", "inspect", "targets", "ops"):
         for flag in ("-h", "--help"):
             done = cli(verb, flag)
             assert done.returncode == 0
@@ -185,14 +185,7 @@ def test_ctrl_c(tmp_path: Path):
 
 
 def test_ctrl_c_ends_a_run(cli, tmp_path: Path):
-    (tmp_path / "endless.cuir").write_text("""func @main(%x: f32[2]) -> f32[2] {
-      %go = constant true : bool[]
-      %y = loop _, %go, %x {count = "k"} : f32[2] body (%i: i64[], %c: bool[], %v: f32[2]) {
-        %w = neg %v : f32[2]
-        return %c, %w
-      }
-      return %y
-    }""")
+    (tmp_path / "endless.cuir").write_text(ENDLESS)
     assert cli("compile", "endless.cuir", "-o", "endless.cuvil", "--isa", "v2").returncode == 0
     for sent in (signal.SIGINT, signal.SIGTERM):
         process = subprocess.Popen(
@@ -264,6 +257,55 @@ def test_run_refuses(cli, module: Path, tmp_path: Path, arguments: list[str], st
     done = cli("run", module, *arguments)
     assert done.returncode == status
     assert re.search(words, done.stderr)
+
+
+def test_archives(cli, module: Path, tmp_path: Path):
+    np.save(tmp_path / "x.npy", X)
+    assert cli("run", module, "x.npy", "-o", "y.npy").returncode == 0
+    want = np.load(tmp_path / "y.npy")
+    np.savez(tmp_path / "one.npz", anything=X)
+    np.savez_compressed(tmp_path / "two.npz", x=X, other=np.arange(3))
+    for feed in ("one.npz", "@one.npz", "x=@one.npz", "x=@two.npz", "x=two.npz", "@two.npz:x"):
+        for out in ("all.npz", "@all.npz", "y=@all.npz"):
+            done = cli("run", module, feed, "--output", out)
+            assert done.returncode == 0, done.stderr
+            with np.load(tmp_path / "all.npz") as arrays:
+                assert list(arrays) == ["y"]
+                np.testing.assert_array_equal(arrays["y"], want)
+    for feed, words in (
+        ("two.npz", "two.npz holds 'other', which is no input"),
+        ("x=@two.npz:z", "two.npz has no array 'z'; it has x, other"),
+        ("x=@none.npz", "none.npz"),
+    ):
+        done = cli("run", module, feed)
+        assert done.returncode == 1
+        assert words in done.stderr
+    done = cli("run", module, "one.npz", "-o", "y=@y.npy", "-o", "output=@y.npy")
+    assert done.returncode == 2
+    assert "one array only" in done.stderr
+
+
+def test_archives_by_name(cli, tmp_path: Path):
+    (tmp_path / "two.cuir").write_text(TWO)
+    a, b = np.float32([1, 2]), np.float32([3, 5])
+    np.savez_compressed(tmp_path / "in.npz", b=b, a=a)
+    done = cli("run", "two.cuir", "in.npz", "-o", "out.npz")
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as arrays:
+        np.testing.assert_array_equal(arrays["sum"], a + b)
+        np.testing.assert_array_equal(arrays["difference"], a - b)
+
+
+def test_hostile_archives(cli, module: Path, tmp_path: Path):
+    np.savez_compressed(tmp_path / "good.npz", x=X)
+    good = (tmp_path / "good.npz").read_bytes()
+    files = [good[:n] for n in range(0, len(good), 23)]
+    files += [bytes(good[:i] + bytes([good[i] ^ 0xFF]) + good[i + 1 :]) for i in range(0, len(good), 11)]
+    for data in files:
+        (tmp_path / "bad.npz").write_bytes(data)
+        done = cli("run", module, "bad.npz")
+        assert done.returncode in (0, 1, 2), (data, done.stderr)
+        assert done.returncode == 0 or "bad" in done.stderr
 
 
 def test_run_refuses_what_is_no_module(cli, tmp_path: Path):

@@ -19,6 +19,7 @@ using Action = std::function<int(Console&)>;
 // Each declares its options on `verb`, with examples for --help.
 Action add_compile(CLI::App& verb);
 Action add_run(CLI::App& verb);
+Action add_bench(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
 Action add_targets(CLI::App& verb);
 Action add_ops(CLI::App& verb);

@@ -66,7 +66,7 @@ CompileOptions CompileArguments::options(Console& console) const {
         throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
     options.jobs = jobs_;
 
-    for (const std::string& text : input_shapes_) options.input_shapes.insert(parse_input_shape(text));
+    for (const std::string& text : input_shapes_) options.input_shapes.insert(parse_input_shape(text, "--input-shape"));
     for (const std::string& name : print_after_) expect_pass(name, "--print-after", true);
     for (const std::string& name : disabled_passes_) expect_pass(name, "--disable-pass", false);
     if (!stop_after_.empty()) expect_pass(stop_after_, "--stop-after", false);
@@ -97,10 +97,10 @@ std::vector<int64_t> parse_sizes(const std::string& text) {
     return sizes;
 }
 
-std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text) {
+std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text, std::string_view option) {
     const size_t colon = text.rfind(':');
     if (colon == std::string::npos || colon == 0)
-        throw UsageError(fmt::format("--input-shape: '{}' is not of the form NAME:1x3x224x224", text));
+        throw UsageError(fmt::format("{}: '{}' is not of the form NAME:1x3x224x224", option, text));
     return {text.substr(0, colon), parse_sizes(text.substr(colon + 1))};
 }
 

@@ -28,8 +28,8 @@ private:
 };
 
 // "x:1x3x224x224" -> {"x", {1, 3, 224, 224}}; the last colon parts them, nothing behind it means rank 0. Throws
-// UsageError.
-std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text);
+// UsageError, which names the option.
+std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text, std::string_view option);
 // "1x3x224x224"; throws UsageError.
 std::vector<int64_t> parse_sizes(const std::string& text);
 

@@ -2,6 +2,7 @@
 
 #include "compile_options.hpp"
 #include "console.hpp"
+#include "npz.hpp"
 #include "runtime/dtypes.hpp"
 
 #include <fmt/format.h>
@@ -265,12 +266,20 @@ Array nested(const std::string& text, const Port& port) {
     return array_of(elements.dtype(), std::move(shape), elements.take());
 }
 
+// "x.npy", "all.npz:x", or "all.npz", in which an array has the input's name or is the only one.
+Array read_array(const std::string& place, const Port& port) {
+    const size_t end = place.find(".npz");
+    if (end == std::string::npos) return read_npy(place);
+    const std::string path = place.substr(0, end + 4);
+    if (place.size() > path.size() && place[path.size()] == ':') return read_npz(path, place.substr(path.size() + 1));
+    const std::vector<std::string> names = npz_names(place);
+    return read_npz(place, names.size() == 1 ? names[0] : port.name);
+}
+
 Array from_file(const std::string& path, const Port& port) {
     Array array;
     try {
-        array = read_npy(path);
-    } catch (const NpyError& error) {
-        throw InputError(error.what());
+        array = read_array(path, port);
     } catch (const std::system_error& error) {
         throw InputError(fmt::format("cannot read {}: {}", path, error.code().message()));
     }

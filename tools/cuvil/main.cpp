@@ -27,6 +27,7 @@ struct Verb {
 constexpr Verb verbs[] = {
     {"compile", "Turn a model into one file of native code that needs nothing", add_compile},
     {"run", "Run a compiled module, or a model, on arrays", add_run},
+    {"bench", "Measure how long a run takes", add_bench},
     {"inspect", "Show what a model or a module holds", add_inspect},
     {"targets", "List what can be compiled for", add_targets},
     {"ops", "List the operators that models may use", add_ops},

@@ -1,20 +1,20 @@
 // NumPy's .npy files, versions 1 to 3: one array each, numbers or strings, in either order of axes and bytes.
 #pragma once
 
+#include "console.hpp"
 #include "cuvil/cuvil.h"
 
 #include <cstdint>
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace cuvil::cli {
 
 // Not a .npy file, damaged, or of a kind that is no tensor. The text is a whole sentence that names the file.
-class NpyError : public std::runtime_error {
+class NpyError : public InputError {
 public:
-    using std::runtime_error::runtime_error;
+    using InputError::InputError;
 };
 
 // An array in memory, little-endian.

@@ -1,0 +1,302 @@
+// cuvil bench: how long a run takes.
+#include "command.hpp"
+#include "compile_options.hpp"
+#include "latency.hpp"
+#include "peer.hpp"
+#include "runtime/thread_count.hpp"
+#include "session.hpp"
+#include "text_of_value.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+
+namespace cuvil::cli {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Options {
+    std::string file;
+    std::vector<std::string> inputs, shapes;
+    std::vector<int> threads;
+    std::vector<double> percentiles = {50, 90, 99, 99.9};
+    int iterations = 0, warmup = 10;
+    double seconds = 3;
+    std::string compare;
+    bool layers = false, json = false;
+};
+
+// Who ran, and how long it took.
+struct Row {
+    std::string who;
+    int threads;
+    Latencies latencies;
+};
+
+struct Layer {
+    std::string number, name, kernel, ops;
+    Latencies latencies; // of all that it did in a run
+};
+
+// ---- Measuring
+
+// The machine changes while a benchmark runs, so two that are compared take turns.
+constexpr int turns = 5;
+
+Amount share(const Options& o, int parts) {
+    return {o.iterations == 0 ? 0 : (o.iterations + parts - 1) / parts, o.seconds / parts};
+}
+
+void measure_threads(const Options& o, Session& session, const Feeds& feeds, int threads, std::vector<Row>& rows) {
+    const auto run = [&] { session.run(feeds.values); };
+    Row own{"cuvil", threads, {}};
+    if (o.warmup > 0) {
+        Latencies ignored;
+        measure({o.warmup, 0}, run, ignored);
+    }
+    if (o.compare.empty()) {
+        measure(share(o, 1), run, own.latencies);
+        rows.push_back(std::move(own));
+        return;
+    }
+    Peer peer(o.file, session.inputs(), feeds, threads);
+    Row other{peer.name(), threads, {}};
+    if (o.warmup > 0) {
+        Latencies ignored;
+        peer.measure({o.warmup, 0}, ignored);
+    }
+    for (int turn = 0; turn < turns; turn++) {
+        measure(share(o, turns), run, own.latencies);
+        peer.measure(share(o, turns), other.latencies);
+    }
+    rows.push_back(std::move(own));
+    rows.push_back(std::move(other));
+}
+
+// The time of each step of a run; one in a loop counts each time.
+class Stopwatch {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    static void trace(void* context, int32_t step, int32_t is_end) {
+        auto& self = *static_cast<Stopwatch*>(context);
+        if (step < 0) return;
+        if (!is_end) {
+            self.started_[step] = Clock::now();
+        } else {
+            self.seconds_[step] += std::chrono::duration<double>(Clock::now() - self.started_[step]).count();
+        }
+    }
+
+    std::map<int32_t, double> take() { return std::exchange(seconds_, {}); }
+
+private:
+    std::map<int32_t, Clock::time_point> started_;
+    std::map<int32_t, double> seconds_;
+};
+
+std::string word_of(const nlohmann::json& step, const char* key) {
+    const auto found = step.find(key);
+    if (found == step.end()) return "";
+    if (!found->is_array()) return found->is_string() ? found->get<std::string>() : found->dump();
+    std::string words;
+    for (const auto& word : *found) words += (words.empty() ? "" : " ") + word.get<std::string>();
+    return words;
+}
+
+std::vector<Layer> measure_layers(const Options& o, Session& session, const Feeds& feeds) {
+    std::vector<Layer> layers;
+    std::map<int32_t, size_t> index;
+    for (const auto& step : session.manifest().value("steps", nlohmann::json::array())) {
+        index[step.at("number").get<int32_t>()] = layers.size();
+        layers.push_back(
+            {word_of(step, "number"), word_of(step, "name"), word_of(step, "kernel"), word_of(step, "ops"), {}});
+    }
+    Stopwatch watch;
+    const cuvil_run_options options{sizeof options, nullptr, Stopwatch::trace, &watch};
+    Latencies ignored;
+    const auto run = [&] {
+        session.run(feeds.values, &options);
+        const std::map<int32_t, double> seconds = watch.take();
+        for (const auto& [number, at] : index) {
+            const auto found = seconds.find(number);
+            layers[at].latencies.add(found == seconds.end() ? 0 : found->second);
+        }
+    };
+    measure(share(o, 1), run, ignored);
+    return layers;
+}
+
+// ---- Telling
+
+std::string percentile_name(double percent) { return fmt::format("p{:g}", percent); }
+
+std::string rows_text(const Options& o, const std::vector<Row>& rows) {
+    size_t width = 0;
+    for (const Row& row : rows) width = std::max(width, row.who.size());
+    std::string text = fmt::format("{:<{}}  threads    runs  {:>9}", "", width, "min");
+    for (const double percent : o.percentiles) text += fmt::format(" {:>9}", percentile_name(percent));
+    text += fmt::format(" {:>9} {:>9}\n", "mean", "runs/s");
+    for (const Row& row : rows) {
+        const Latencies& l = row.latencies;
+        text +=
+            fmt::format("{:<{}}  {:>7} {:>7}  {:>9}", row.who, width, row.threads, l.count(), duration_text(l.least()));
+        for (const double percent : o.percentiles) text += fmt::format(" {:>9}", duration_text(l.percentile(percent)));
+        text += fmt::format(" {:>9} {:>9.1f}\n", duration_text(l.mean()), 1 / l.mean());
+    }
+    return text;
+}
+
+// Rows of Cuvil's and the peer's alternate.
+std::string ratios_text(const std::vector<Row>& rows) {
+    std::string text;
+    for (size_t i = 0; i + 1 < rows.size(); i += 2) {
+        const double ratio = rows[i + 1].latencies.percentile(50) / rows[i].latencies.percentile(50);
+        text += fmt::format("{} thread{}: {} takes {:.2f} times as long as cuvil (medians)\n", rows[i].threads,
+                            rows[i].threads == 1 ? "" : "s", rows[i + 1].who, ratio);
+    }
+    return text;
+}
+
+std::string layers_text(const std::vector<Layer>& layers, int threads) {
+    double sum = 0;
+    size_t kernel_width = 6;
+    for (const Layer& layer : layers) {
+        sum += layer.latencies.percentile(50);
+        kernel_width = std::max(kernel_width, layer.kernel.size());
+    }
+    std::string text =
+        fmt::format("\nsteps, {} thread{}: {} in all, medians\n", threads, threads == 1 ? "" : "s", duration_text(sum));
+    for (const Layer& layer : layers) {
+        const double seconds = layer.latencies.percentile(50);
+        text += fmt::format("{:>5}  {:>9}  {:>5.1f} %  {:<{}}  {}\n", layer.number, duration_text(seconds),
+                            sum > 0 ? 100 * seconds / sum : 0, layer.kernel, kernel_width, layer.name);
+    }
+    return text;
+}
+
+Json as_json(const Options& o, const Latencies& latencies) {
+    Json seconds = {{"min", latencies.least()}, {"mean", latencies.mean()}};
+    for (const double percent : o.percentiles) seconds[percentile_name(percent)] = latencies.percentile(percent);
+    return {{"runs", latencies.count()}, {"seconds", std::move(seconds)}, {"runs_per_second", 1 / latencies.mean()}};
+}
+
+Json row_json(const Options& o, const Row& row) {
+    Json entry = {{"who", row.who}, {"threads", row.threads}};
+    entry.update(as_json(o, row.latencies));
+    return entry;
+}
+
+Json layer_json(const Options& o, const Layer& layer) {
+    Json entry = {{"number", layer.number}, {"name", layer.name}, {"kernel", layer.kernel}, {"ops", layer.ops}};
+    entry.update(as_json(o, layer.latencies));
+    return entry;
+}
+
+// ---- The verb
+
+void check_options(const Options& o) {
+    if (o.iterations < 0 || o.warmup < 0 || !(o.seconds >= 0))
+        throw UsageError("--iterations, --duration and --warmup take positive numbers");
+    for (const int count : o.threads)
+        if (count < 1 || count > rt::max_threads)
+            throw UsageError(fmt::format("--threads takes numbers from 1 to {}", rt::max_threads));
+    for (const double percent : o.percentiles)
+        if (!(percent >= 0 && percent <= 100)) throw UsageError("--percentiles takes numbers from 0 to 100");
+    if (o.compare.empty()) return;
+    choice<int>("--compare", o.compare, {{"onnxruntime", 0}});
+    if (!o.file.ends_with(".onnx"))
+        throw UsageError(fmt::format("--compare needs the model: give the .onnx file instead of {}", o.file));
+}
+
+int bench(const Options& o, Console& console) {
+    check_options(o);
+    std::vector<std::string> named = o.inputs;
+    for (const std::string& shape : o.shapes) {
+        const size_t colon = shape.rfind(':');
+        parse_input_shape(shape, "--shape");
+        named.push_back(fmt::format("{}=random{}", shape.substr(0, colon), shape.substr(colon)));
+    }
+    const std::string compiled = is_model(o.file) ? compiled_for_here(o.file, console) : "";
+    const std::vector<int> counts = o.threads.empty() ? std::vector{rt::default_thread_count()} : o.threads;
+
+    std::vector<Row> rows;
+    Json layers = Json::array(), inputs = Json::object();
+    std::string heading, layers_page, level;
+    for (const int threads : counts) {
+        Session session(o.file, compiled, threads);
+        const Feeds feeds = take_feeds(session.inputs(), named, {}, "random");
+        if (level.empty()) {
+            level = session.level();
+            heading = fmt::format("{}: level {}", o.file, level);
+            for (size_t i = 0; i < feeds.values.size(); i++) {
+                if (feeds.values[i].tag == CUVIL_NONE) continue;
+                heading += fmt::format(", {}: {}", session.inputs()[i].name, type_text(feeds.values[i]));
+                inputs[session.inputs()[i].name] = type_text(feeds.values[i]);
+            }
+        }
+        measure_threads(o, session, feeds, threads, rows);
+        if (!o.layers) continue;
+        const std::vector<Layer> measured = measure_layers(o, session, feeds);
+        layers_page += layers_text(measured, threads);
+        Json steps = Json::array();
+        for (const Layer& layer : measured) steps.push_back(layer_json(o, layer));
+        layers.push_back({{"threads", threads}, {"steps", std::move(steps)}});
+    }
+
+    if (!o.json) {
+        console.out(heading + "\n" + rows_text(o, rows) + (o.compare.empty() ? "" : ratios_text(rows)) + layers_page);
+        return Done;
+    }
+    Json results = Json::array();
+    for (const Row& row : rows) results.push_back(row_json(o, row));
+    Json all = {{"file", o.file}, {"level", level}, {"inputs", inputs}, {"results", std::move(results)}};
+    if (o.layers) all["layers"] = std::move(layers);
+    console.out(all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+    return Done;
+}
+
+} // namespace
+
+Action add_bench(CLI::App& verb) {
+    auto o = std::make_shared<Options>();
+    verb.add_option("file", o->file, "A .cuvil module; a model is compiled for this processor")
+        ->required()
+        ->option_text("FILE");
+    add_repeatable(verb, "-i,--input", o->inputs, "An input, as for cuvil run; repeatable (default: random)")
+        ->option_text("NAME=VALUE");
+    add_repeatable(verb, "--shape", o->shapes, "Sizes of a random input, as x:1x3x224x224; repeatable")
+        ->option_text("NAME:SIZES");
+    verb.add_option("-t,--threads", o->threads, "Numbers of threads, as 1,2 (default: as many as the process may use)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("N,...");
+    auto* iterations = verb.add_option("-n,--iterations", o->iterations, "Runs to measure")->option_text("N");
+    verb.add_option("-d,--duration", o->seconds, "Seconds to measure (default: 3)")
+        ->option_text("SECONDS")
+        ->excludes(iterations);
+    verb.add_option("--warmup", o->warmup, "Runs before (default: 10)")->option_text("N");
+    verb.add_option("--percentiles", o->percentiles, "Percentiles to print (default: 50,90,99,99.9)")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->option_text("P,...");
+    verb.add_option("--compare", o->compare, "onnxruntime: run the model there too, turn by turn")->option_text("PEER");
+    verb.add_flag("--layers", o->layers, "The time of each step, too");
+    verb.add_flag("--json", o->json, "As JSON");
+    verb.footer(R"(
+Times are those of whole runs, one after the other, with outputs allocated by the loader. --compare asks Python for
+onnxruntime: $CUVIL_PYTHON, or the python3 beside this program or in $PATH.
+
+Examples:
+  cuvil bench resnet18.cuvil --threads 1,2
+  cuvil bench bert.cuvil --shape input_ids:1x128 --shape attention_mask:1x128 --iterations 200
+  cuvil bench resnet18.onnx --compare onnxruntime --threads 1
+  cuvil bench resnet18.cuvil --layers
+  cuvil bench resnet18.cuvil --json | jq '.results[0].seconds.p99')");
+    return [o](Console& console) { return bench(*o, console); };
+}
+
+} // namespace cuvil::cli
