@@ -1,0 +1,91 @@
+// Matrix products.
+#include "codegen/step_writer.hpp"
+
+namespace cuvil {
+namespace {
+
+class LinearWriter : public StepWriter {
+public:
+    using StepWriter::StepWriter;
+    void emit_gemm();
+    void emit_matmul_any();
+    void emit_pack();
+};
+
+void LinearWriter::emit_gemm() {
+    const Type &a = type(0), &b = type(1), &y = result_type();
+    Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = 1;
+    // A stack of matrices against one matrix is one product with more rows.
+    Dim leading = product(a.shape(), 0, a.shape().size() - 2);
+    if (b.rank() == 3)
+        m = m * leading;
+    else
+        batch = leading;
+    out_.line("const Gemm g = {{.m = {}, .n = {}, .k = {}, .lda = {}, .ldc = {}}};", size(m), size(n), size(k), size(k),
+              size(n));
+    input("a", 0);
+    input("b", 1);
+    output();
+    loop_.declare_operands(out_);
+    std::string sizes =
+        m.constant() && n.constant() ? fmt::format("rows_of_tiles({}, {})", size(m), size(n)) : "any_rows";
+    Dim work = m * n * k * batch;
+    auto epilogue = [&] {
+        out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
+        if (!batch.is(1)) out_.line("at.offset += matrix * g.m * g.n;");
+        loop_.emit_epilogue(out_, "v", "load_lanes({0} + at.offset, at.lanes)",
+                            "load_lanes({0} + at.channel, at.lanes)");
+        out_.close("};");
+    };
+    if (batch.is(1)) {
+        epilogue();
+        out_.line("f.parallel(gemm_tasks(g), {}, [=](i64 task) {{ gemm_task<{}>(g, task, a, b, y, epilogue); }});",
+                  size(work), sizes);
+        return;
+    }
+    out_.line("const i64 tasks = larger(1, gemm_tasks(g));");
+    out_.open("f.parallel(g.m * g.n == 0 ? 0 : ({}) * tasks, {}, [=](i64 i) {{", size(batch), size(work));
+    out_.line("const i64 matrix = i / tasks;");
+    epilogue();
+    out_.line("gemm_task<{}>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * "
+              "g.m * g.n, epilogue);",
+              sizes);
+    out_.close("});");
+}
+
+void LinearWriter::emit_pack() {
+    const Type& b = type(0);
+    Dim batch = product(b.shape(), 0, b.shape().size() - 2), k = b.dim(-2), n = b.dim(-1);
+    input("b", 0);
+    output();
+    out_.line("const i64 k = {}, n = {};", size(k), size(n));
+    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b + i * k * n, n, 1, y + i * packed_size(k, n)); }});",
+              size(batch), size(batch * k * n));
+}
+
+void LinearWriter::emit_matmul_any() {
+    const Type &a = type(0), &b = type(1), &y = result_type();
+    Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = product(a.shape(), 0, a.shape().size() - 2);
+    input("a", 0);
+    input("b", 1);
+    output();
+    out_.line("const i64 m = {}, k = {}, n = {};", size(m), size(k), size(n));
+    out_.open("f.parallel(({}) * m, {}, [=](i64 i) {{", size(batch), size(batch * m * n * k));
+    out_.line("const i64 matrix = {};", b.rank() > 2 ? "i / m" : "0");
+    out_.line("matmul_any(1, n, k, a + i * k, k, 1, b + matrix * k * n, n, 1, y + i * n, n);");
+    out_.close("});");
+}
+
+template <void (LinearWriter::*emit)()> constexpr auto write = StepWriter::write<LinearWriter, emit>;
+
+const KernelCode rows[] = {
+    {"gemm", write<&LinearWriter::emit_gemm>},
+    {"matmul_any", write<&LinearWriter::emit_matmul_any>},
+    {"pack_b", write<&LinearWriter::emit_pack>},
+};
+
+} // namespace
+
+std::span<const KernelCode> linear_code() { return rows; }
+
+} // namespace cuvil
