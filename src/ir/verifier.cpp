@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -282,6 +283,16 @@ private:
     std::set<std::string> input_symbols_;
 };
 
+// The bytes of a type, where they are a number.
+std::optional<int64_t> fixed_bytes(const Type& type) {
+    if (!type.has_rank() || type.dtype() == DType::String) return std::nullopt;
+    try {
+        return type.bytes().constant();
+    } catch (const DimOverflow&) {
+        return std::numeric_limits<int64_t>::max();
+    }
+}
+
 } // namespace
 
 std::vector<std::string> verify(const Program& program) {
@@ -293,8 +304,7 @@ std::vector<std::string> verify(const Program& program) {
         FunctionCheck(program, *function, wrong).run();
     }
     for (const auto& [name, weight] : program.weights()) {
-        auto size = weight.type.has_rank() && weight.type.dtype() != DType::String ? weight.type.bytes().constant()
-                                                                                   : std::nullopt;
+        std::optional<int64_t> size = fixed_bytes(weight.type);
         if (!weight.missing && size && static_cast<size_t>(*size) != weight.bytes.size())
             wrong.push_back(
                 fmt::format("weight {} is {} but has {} bytes", quoted(name), weight.type.text(), weight.bytes.size()));
