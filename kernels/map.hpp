@@ -114,6 +114,12 @@ struct PerChannel {
     const f32* data;
 };
 
+// One value per channel of each image: a blocked tensor without halo, of one pixel and as many blocks.
+struct PerPlane {
+    const f32* data;
+    i64 blocks;
+};
+
 // The 16 lanes of a pixel; `offset` is that in the result.
 INLINE vec<f32> pixel_of(const Same& x, i64 offset, i64, i64, i64, i64) { return load(x.data + offset); }
 INLINE vec<f32> pixel_of(const Framed& x, i64, i64 n, i64 block, i64 row, i64 column) {
@@ -122,12 +128,15 @@ INLINE vec<f32> pixel_of(const Framed& x, i64, i64 n, i64 block, i64 row, i64 co
 INLINE vec<f32> pixel_of(const PerChannel& x, i64, i64, i64 block, i64, i64) {
     return load(x.data + block * lane_count);
 }
+INLINE vec<f32> pixel_of(const PerPlane& x, i64, i64 n, i64 block, i64, i64) {
+    return load(x.data + (n * x.blocks + block) * lane_count);
+}
 
 // The number of planes of a blocked tensor of n images: what a `Range planes` counts.
 constexpr i64 blocked_planes(i64 n, const Blocked& l) { return n * l.blocks(); }
 
 // y = f(x...) for the given planes of a blocked result, whose border and missing channels become zeros. Each x is Same,
-// Framed or PerChannel.
+// Framed, PerChannel or PerPlane.
 template <class F, class... X>
 INLINE void map_blocked(const Blocked& l, [[maybe_unused]] i64 images, Range planes, f32* y, F f, X... x) {
     for (i64 plane = planes.begin; plane < planes.end; plane++) {

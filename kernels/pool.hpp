@@ -100,11 +100,8 @@ INLINE void avg_pool2d_task(const Pool2d& p, i64 task, const f32* x, const Block
 
 constexpr i64 global_avg_pool_tasks(i64 n, const Blocked& l) { return n * l.blocks(); }
 
-// y[n][C] = the mean of each channel: the sums of the rows, added in rising order, divided by h * w. One task is one
-// block of 16 channels of one image.
-INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* y) {
-    const i64 n = task / l.blocks();
-    const i64 block = task % l.blocks();
+// The mean of each channel of a plane: the sums of the rows, added in rising order, divided by h * w.
+INLINE vec<f32> mean_of_plane(const Blocked& l, const f32* x, i64 n, i64 block) {
     vec<f32> sum = splat(0.0f);
     for (i64 row = 0; row < l.h; row++) {
         const f32* pixel = x + l.offset(n, block, row, 0);
@@ -114,8 +111,23 @@ INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* 
         }
         sum = sum + row_sum;
     }
-    store_lanes(y + n * l.channels + block * lane_count, sum / splat(static_cast<f32>(l.h * l.w)),
-                l.channels_in(block));
+    return sum / splat(static_cast<f32>(l.h * l.w));
+}
+
+// y[n][C] = the means. One task is one block of 16 channels of one image.
+INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* y) {
+    const i64 n = task / l.blocks();
+    const i64 block = task % l.blocks();
+    store_lanes(y + n * l.channels + block * lane_count, mean_of_plane(l, x, n, block), l.channels_in(block));
+}
+
+// The same to a blocked image of one pixel.
+INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* y, const Blocked& yl) {
+    const i64 n = task / l.blocks();
+    const i64 block = task % l.blocks();
+    store(y + yl.offset(n, block, 0, 0),
+          select_lanes(l.channels_in(block), mean_of_plane(l, x, n, block), splat(0.0f)));
+    write_halo(yl, {0, 1}, y + task * yl.plane());
 }
 
 // ---- Any element type and rank; plain tensors
@@ -128,28 +140,25 @@ template <int Rank> struct PoolAny {
     bool count_include_pad; // Mean only
 };
 
-// y[plane][out...] = x[plane][in...] pooled by Op (Max, Mean or another of reduce.hpp), for the planes in the range.
-// The taps of a window are taken in row-major order; those outside of the image are left out.
-template <class T, int Rank, class Op> INLINE void pool_any(const PoolAny<Rank>& p, Range planes, const T* x, T* y) {
-    i64 in_size = 1, out_size = 1;
+// Calls f(o, taps, padded_taps, walk) for each output o of a plane, with the numbers of its taps within the image and
+// within the padding; walk(g) calls g(offset) with where each of those within lies, in row-major order.
+template <int Rank, class F> INLINE void for_windows(const PoolAny<Rank>& p, F f) {
+    i64 out_size = 1;
     for (int d = 0; d < Rank; d++) {
-        in_size *= p.in[d];
         out_size *= p.out[d];
     }
-    for (i64 plane = planes.begin; plane < planes.end; plane++) {
-        const T* image = x + plane * in_size;
-        for (i64 o = 0; o < out_size; o++) {
-            Range taps[Rank];
-            i64 first[Rank];
-            i64 count = 1, padded_count = 1, left = o;
-            for (int d = Rank - 1; d >= 0; d--) {
-                first[d] = left % p.out[d] * p.stride[d] - p.pad[d];
-                left /= p.out[d];
-                taps[d] = taps_inside(p.kernel[d], p.dilation[d], first[d], p.in[d]);
-                count *= taps[d].size();
-                padded_count *= padded_taps(p.kernel[d], p.dilation[d], first[d], p.in[d] + p.pad_end[d]);
-            }
-            T result = Op::template neutral<T>;
+    for (i64 o = 0; o < out_size; o++) {
+        Range taps[Rank];
+        i64 first[Rank];
+        i64 count = 1, padded_count = 1, left = o;
+        for (int d = Rank - 1; d >= 0; d--) {
+            first[d] = left % p.out[d] * p.stride[d] - p.pad[d];
+            left /= p.out[d];
+            taps[d] = taps_inside(p.kernel[d], p.dilation[d], first[d], p.in[d]);
+            count *= taps[d].size();
+            padded_count *= padded_taps(p.kernel[d], p.dilation[d], first[d], p.in[d] + p.pad_end[d]);
+        }
+        f(o, count, padded_count, [&](auto g) {
             for (i64 tap = 0; tap < count; tap++) {
                 i64 tap_left = tap, offset = 0, step = 1;
                 for (int d = Rank - 1; d >= 0; d--) {
@@ -158,10 +167,62 @@ template <class T, int Rank, class Op> INLINE void pool_any(const PoolAny<Rank>&
                     offset += (first[d] + at * p.dilation[d]) * step;
                     step *= p.in[d];
                 }
-                result = Op::enter(result, image[offset]);
+                g(offset);
             }
+        });
+    }
+}
+
+template <int Rank> constexpr i64 elements_of(const i64 (&sizes)[Rank]) {
+    i64 elements = 1;
+    for (int d = 0; d < Rank; d++) {
+        elements *= sizes[d];
+    }
+    return elements;
+}
+
+// y[plane][out...] = x[plane][in...] pooled by Op (Max, Mean or another of reduce.hpp), for the planes in the range.
+template <class T, int Rank, class Op> INLINE void pool_any(const PoolAny<Rank>& p, Range planes, const T* x, T* y) {
+    const i64 in_size = elements_of(p.in);
+    const i64 out_size = elements_of(p.out);
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const T* image = x + plane * in_size;
+        for_windows(p, [&](i64 o, i64 count, i64 padded_count, auto walk) {
+            T result = Op::template neutral<T>;
+            walk([&](i64 offset) { result = Op::enter(result, image[offset]); });
             y[plane * out_size + o] = Op::finish(result, p.count_include_pad ? padded_count : count);
-        }
+        });
+    }
+}
+
+// Where the first largest value of each window lies in all of x, NaN counting as the largest; `column_major`: with the
+// first axis of an image as the fastest. A window without taps gives the image's first element.
+template <class T, int Rank>
+INLINE void pool_indices(const PoolAny<Rank>& p, Range planes, bool column_major, const T* x, i64* y) {
+    const i64 in_size = elements_of(p.in);
+    const i64 out_size = elements_of(p.out);
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const T* image = x + plane * in_size;
+        for_windows(p, [&](i64 o, i64, i64, auto walk) {
+            i64 best = -1;
+            walk([&](i64 offset) {
+                const T v = image[offset];
+                if (best < 0 || v > image[best] || (v != v && image[best] == image[best])) {
+                    best = offset;
+                }
+            });
+            i64 index = larger(best, 0);
+            if (column_major) {
+                i64 left = index, step = in_size;
+                index = 0;
+                for (int d = Rank - 1; d >= 0; d--) {
+                    step /= p.in[d];
+                    index += left % p.in[d] * step;
+                    left /= p.in[d];
+                }
+            }
+            y[plane * out_size + o] = plane * in_size + index;
+        });
     }
 }
 

@@ -162,8 +162,12 @@ void LoopCode::emit_blocked(CxxText& out) const {
         size(type.dim(1)), size(type.dim(2)), size(type.dim(3)), size(l.top), size(l.left), size(l.bottom),
         size(l.right));
     std::string arguments;
-    for (const Operand& o : operands_)
-        arguments += fmt::format(", {}{{{}}}", o.value->type().layout() == l ? "Same" : "PerChannel", o.name);
+    for (const Operand& o : operands_) {
+        bool is_image = o.value->type().shape() == type.shape();
+        bool per_image = !is_image && !o.value->type().layout().is_plain();
+        arguments += per_image ? fmt::format(", PerPlane{{{}, l.blocks()}}", o.name)
+                               : fmt::format(", {}{{{}}}", is_image ? "Same" : "PerChannel", o.name);
+    }
     Dim work = element_count(type.shape()) * Dim(static_cast<int64_t>(c_.step.fused.size()));
     out.line("const i64 n = {};", size(type.dim(0)));
     out.line("f.parallel_ranges(blocked_planes(n, l), {}, [=](Range planes) {{ map_blocked(l, n, planes, y, "

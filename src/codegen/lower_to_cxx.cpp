@@ -15,13 +15,18 @@ namespace {
 constexpr size_t steps_per_source = 24;
 
 constexpr std::string_view kernel_headers = R"(#include "kernels/conv.hpp"
+#include "kernels/conv_transpose.hpp"
+#include "kernels/depthwise.hpp"
 #include "kernels/frame.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/map.hpp"
 #include "kernels/move.hpp"
 #include "kernels/norm.hpp"
 #include "kernels/pool.hpp"
+#include "kernels/recurrent.hpp"
 #include "kernels/reduce.hpp"
+#include "kernels/resize.hpp"
+#include "kernels/sampling.hpp"
 #include "kernels/softmax.hpp"
 )";
 

@@ -22,7 +22,9 @@ struct KernelCode {
 std::span<const KernelCode> data_code();
 std::span<const KernelCode> linear_code();
 std::span<const KernelCode> movement_code();
+std::span<const KernelCode> recurrent_code();
 std::span<const KernelCode> reduction_code();
+std::span<const KernelCode> sampling_code();
 std::span<const KernelCode> window_code();
 
 class StepWriter {

@@ -1,5 +1,6 @@
 // Convolutions and pools.
 #include "codegen/step_writer.hpp"
+#include "ops/infer.hpp"
 #include "ops/views.hpp"
 
 namespace cuvil {
@@ -9,62 +10,142 @@ class WindowWriter : public StepWriter {
 public:
     using StepWriter::StepWriter;
     void emit_conv2d();
+    void emit_conv_transpose2d();
     void emit_conv_any();
+    void emit_col2im();
     void emit_pool_blocked();
     void emit_pool_any();
+    void emit_pool_indices();
     void emit_global_avg_pool();
+
+private:
+    void emit_epilogue(const Value* bias); // of blocked convolutions
+    void declare_pool_any();
+    std::string pool_work() const; // taps of all windows
 };
 
+void WindowWriter::emit_epilogue(const Value* bias) {
+    if (bias) input("bias", *bias);
+    loop_.declare_operands(out_);
+    out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
+    if (bias) out_.line("v = v + load(bias + at.channel);");
+    loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
+    out_.close("};");
+}
+
+// The kernels for f32 images in blocks. Of grouped convolutions `p` describes one group.
 void WindowWriter::emit_conv2d() {
     Conv2dOp conv(*node_);
     const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
     const Type &x = type(0), &y = result_type();
-    const Value& weight = conv.weight();
-    bool one_channel = kernel() == "conv2d_padded";
-    const Dim &r = weight.type().dim(2), &s = weight.type().dim(3); // packed: [panel][channel block][r][s][channel][16]
+    const Value& weight = conv.weight(); // packed: [panel][channel block][r][s][channel][16]
+    const Dim &r = weight.type().dim(2), &s = weight.type().dim(3);
+    int64_t groups = kernel() == "conv2d_grouped" ? conv.groups() : 1;
+    Dim c = Dim::floordiv(x.dim(1), groups), k = Dim::floordiv(y.dim(1), groups);
     out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
               ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
-              size(x.dim(0)), size(x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(1)), size(y.dim(2)),
-              size(y.dim(3)), size(r), size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
-    out_.line("const auto xl = {};", one_channel ? padded(x) : blocked(x));
+              size(x.dim(0)), size(c), size(x.dim(2)), size(x.dim(3)), size(k), size(y.dim(2)), size(y.dim(3)), size(r),
+              size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+    out_.line("const auto xl = {};", kernel() == "conv2d_padded" ? padded(x) : blocked(x));
     out_.line("const auto yl = {};", blocked(y));
     input("x", conv.x());
     input("w", weight);
     output();
-    if (conv.bias()) input("bias", *conv.bias());
-    loop_.declare_operands(out_);
-    out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
-    if (conv.bias()) out_.line("v = v + load(bias + at.channel);");
-    loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
-    out_.close("};");
+    emit_epilogue(conv.bias());
     std::string sizes =
-        y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(y.dim(1))) : "any_rows";
-    Dim work = element_count(y.shape()) * x.dim(1) * r * s;
-    out_.line("f.parallel(conv2d_tasks(p), {},", size(work));
-    out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});",
-              one_channel ? 1 : 16, sizes);
+        y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(k)) : "any_rows";
+    Dim pixels = element_count(y.shape()) * r * s;
+    if (kernel() == "conv2d_narrow") {
+        const Dim& width = weight.type().dim(4);
+        out_.line("f.parallel(narrow_conv_tasks(p, {}), {},", size(width), size(pixels * width));
+        out_.line("    [=](i64 task) {{ narrow_conv_task<{}>(p, task, x, xl, w, y, yl, epilogue); }});", size(width));
+    } else if (groups == 1) {
+        out_.line("f.parallel(conv2d_tasks(p), {},", size(pixels * c));
+        out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});",
+                  kernel() == "conv2d_padded" ? 1 : 16, sizes);
+    } else {
+        out_.line("const i64 tasks = conv2d_tasks(p);");
+        out_.open("f.parallel({} * tasks, {}, [=](i64 i) {{", groups, size(pixels * c));
+        out_.line("const i64 group = i / tasks, channel = group * p.k, offset = channel / 16 * yl.plane();");
+        out_.open("auto in_group = [=](vec<f32> v, At at) {{");
+        out_.line("return epilogue(v, {{at.channel + channel, at.offset + offset, at.lanes}});");
+        out_.close("};");
+        out_.line("conv2d_task<16, {}>(p, i % tasks, x + group * (p.c / 16) * xl.plane(), xl,", sizes);
+        out_.line("    w + group * packed_conv_size(p.k, p.c, p.r, p.s, 16), y + offset, yl, in_group);");
+        out_.close("});");
+    }
 }
 
+// f32 images in blocks, too. The pads are what is cut from the result.
+void WindowWriter::emit_conv_transpose2d() {
+    ConvTranspose2dOp conv(*node_);
+    const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
+    const Type &x = type(0), &y = result_type();
+    const Dim &r = conv.weight().type().dim(2), &s = conv.weight().type().dim(3);
+    out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
+              ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
+              size(x.dim(0)), size(x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(1)), size(y.dim(2)),
+              size(y.dim(3)), size(r), size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+    out_.line("const auto xl = {};", blocked(x));
+    out_.line("const auto yl = {};", blocked(y));
+    input("x", conv.x());
+    input("w", conv.weight());
+    output();
+    emit_epilogue(conv.bias());
+    out_.line("f.parallel(conv_transpose_tasks(p), {},", size(element_count(x.shape()) * y.dim(1) * r * s));
+    out_.line("    [=](i64 task) {{ conv_transpose_task(p, task, x, xl, w, y, yl, epilogue); }});");
+}
+
+// Convolutions and their transposes of any rank.
 void WindowWriter::emit_conv_any() {
     const Type &x = type(0), &w = type(1), &y = result_type();
-    Conv2dOp conv(*node_);
-    const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
-    std::string_view t = cxx_name(x.dtype());
-    out_.line("const ConvAny<2> p = {{.n = {}, .c = {}, .k = {}, .groups = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, "
-              ".kernel = {{{}, {}}}, "
-              ".stride = {{{}, {}}}, .dilation = {{{}, {}}}, .pad = {{{}, {}}}}};",
-              size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), conv.groups(), size(x.dim(2)), size(x.dim(3)),
-              size(y.dim(2)), size(y.dim(3)), size(w.dim(2)), size(w.dim(3)), strides[0], strides[1], dilations[0],
-              dilations[1], pads[0], pads[1]);
+    size_t axes = x.shape().size() - 2;
+    bool is_transposed = kernel() == "conv_transpose_any";
+    auto ints = [&](std::string_view name) {
+        const auto& values = node_->get<std::vector<int64_t>>(name);
+        return fmt::format("{{{}}}", fmt::join(values.begin(), values.begin() + static_cast<int64_t>(axes), ", "));
+    };
+    auto spatial = [&](const Type& t) { return sizes_text(c_.plan, Shape(t.shape().begin() + 2, t.shape().end())); };
+    out_.line("const ConvAny<{}> p = {{.n = {}, .c = {}, .k = {}, .groups = {}, .in = {}, .out = {}, .kernel = {}, "
+              ".stride = {}, .dilation = {}, .pad = {}}};",
+              axes, size(x.dim(0)), size(x.dim(1)), size(y.dim(1)), node_->get<int64_t>("groups"), spatial(x),
+              spatial(y), spatial(w), ints("strides"), ints("dilations"), ints("pads"));
     input("x", 0);
     input("w", 1);
-    if (conv.bias())
-        input("bias", *conv.bias());
+    const Value* bias = node_->operands().size() > 2 ? node_->operand(2) : nullptr;
+    if (bias)
+        input("bias", *bias);
     else
-        out_.line("const {}* bias = nullptr;", t);
+        out_.line("const {}* bias = nullptr;", cxx_name(x.dtype()));
     output();
-    Dim work = element_count(y.shape()) * w.dim(1) * w.dim(2) * w.dim(3);
-    out_.line("f.parallel(conv_any_tasks(p), {}, [=](i64 task) {{ conv_any(p, task, x, w, bias, y); }});", size(work));
+    Dim work = element_count(is_transposed ? x.shape() : y.shape()) * element_count(w.shape());
+    out_.line("f.parallel(conv_any_tasks(p), {}, [=](i64 task) {{ {}(p, task, x, w, bias, y); }});",
+              size(Dim::floordiv(work, w.dim(0))), kernel());
+}
+
+void WindowWriter::emit_col2im() {
+    const Type& y = result_type();
+    size_t axes = y.shape().size() - 2;
+    auto ints = [&](std::string_view name) { return node_->get<std::vector<int64_t>>(name); };
+    std::vector<std::string> windows;
+    for (size_t i = 0; i < axes; i++) {
+        int64_t pads = ints("pads")[i] + ints("pads")[axes + i];
+        windows.push_back(size(
+            window_output(y.shape()[2 + i], ints("kernel")[i], ints("strides")[i], ints("dilations")[i], Dim(pads))));
+    }
+    auto list = [&](std::string_view name) {
+        std::vector<int64_t> all = ints(name);
+        return fmt::format("{{{}}}", fmt::join(all.begin(), all.begin() + static_cast<int64_t>(axes), ", "));
+    };
+    out_.line("const ConvAny<{}> p = {{.n = {}, .c = {}, .k = {}, .groups = 1, .in = {{{}}}, .out = {}, .kernel = {}, "
+              ".stride = {}, .dilation = {}, .pad = {}}};",
+              axes, size(y.dim(0)), size(y.dim(1)), size(y.dim(1)), fmt::join(windows, ", "),
+              sizes_text(c_.plan, Shape(y.shape().begin() + 2, y.shape().end())), list("kernel"), list("strides"),
+              list("dilations"), list("pads"));
+    input("x", 0);
+    output();
+    out_.line("f.parallel_ranges(p.n * p.c, {}, [=](Range planes) {{ col2im(p, planes, x, y); }});",
+              size(element_count(type(0).shape())));
 }
 
 void WindowWriter::emit_pool_blocked() {
@@ -89,22 +170,40 @@ void WindowWriter::emit_pool_blocked() {
                   size(work), AvgPool2dOp(*node_).count_include_pad());
 }
 
-void WindowWriter::emit_pool_any() {
+void WindowWriter::declare_pool_any() {
     const Type &x = type(0), &y = result_type();
-    MaxPool2dOp pool(*node_); // avg_pool2d has the same window
-    const auto &kernel = pool.kernel(), &strides = pool.strides(), &dilations = pool.dilations(), &pads = pool.pads();
-    bool is_max = node_->op() == "max_pool2d";
-    out_.line("const PoolAny<2> p = {{.planes = {}, .in = {{{}, {}}}, .out = {{{}, {}}}, .kernel = {{{}, {}}}, .stride "
-              "= {{{}, {}}}, "
-              ".dilation = {{{}, {}}}, .pad = {{{}, {}}}, .pad_end = {{{}, {}}}, .count_include_pad = {}}};",
-              size(x.dim(0) * x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(2)), size(y.dim(3)), kernel[0],
-              kernel[1], strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1], pads[2], pads[3],
-              !is_max && AvgPool2dOp(*node_).count_include_pad());
+    size_t axes = x.shape().size() - 2;
+    auto ints = [&](std::string_view name, size_t from = 0) {
+        auto begin = node_->get<std::vector<int64_t>>(name).begin() + static_cast<int64_t>(from);
+        return fmt::format("{{{}}}", fmt::join(begin, begin + static_cast<int64_t>(axes), ", "));
+    };
+    auto spatial = [&](const Type& t) { return sizes_text(c_.plan, Shape(t.shape().begin() + 2, t.shape().end())); };
+    bool counts = node_->op() == "avg_pool2d" && AvgPool2dOp(*node_).count_include_pad();
+    out_.line("const PoolAny<{}> p = {{.planes = {}, .in = {}, .out = {}, .kernel = {}, .stride = {}, .dilation = {}, "
+              ".pad = {}, .pad_end = {}, .count_include_pad = {}}};",
+              axes, size(x.dim(0) * x.dim(1)), spatial(x), spatial(y), ints("kernel"), ints("strides"),
+              ints("dilations"), ints("pads"), ints("pads", axes), counts);
     input("x", 0);
     output();
+}
+
+std::string WindowWriter::pool_work() const {
+    Dim taps = 1;
+    for (int64_t n : node_->get<std::vector<int64_t>>("kernel")) taps = taps * Dim(n);
+    return size(element_count(result_type().shape()) * taps);
+}
+
+void WindowWriter::emit_pool_any() {
+    declare_pool_any();
+    std::string_view op = node_->op() == "max_pool2d" ? "Max" : node_->op() == "avg_pool2d" ? "Mean" : "Sum";
     out_.line("f.parallel_ranges(p.planes, {}, [=](Range planes) {{ pool_any<{}, 2, {}>(p, planes, x, y); }});",
-              size(element_count(y.shape()) * Dim(kernel[0] * kernel[1])), cxx_name(x.dtype()),
-              is_max ? "Max" : "Mean");
+              pool_work(), cxx_name(type(0).dtype()), op);
+}
+
+void WindowWriter::emit_pool_indices() {
+    declare_pool_any();
+    out_.line("f.parallel_ranges(p.planes, {}, [=](Range planes) {{ pool_indices(p, planes, {}, x, y); }});",
+              pool_work(), node_->get<bool>("column_major"));
 }
 
 void WindowWriter::emit_global_avg_pool() {
@@ -112,9 +211,11 @@ void WindowWriter::emit_global_avg_pool() {
     out_.line("const auto xl = {};", blocked(x));
     input("x", 0);
     output();
+    bool to_blocks = !result_type().layout().is_plain();
+    if (to_blocks) out_.line("const auto yl = {};", blocked(result_type()));
     out_.line(
-        "f.parallel(global_avg_pool_tasks({}, xl), {}, [=](i64 task) {{ global_avg_pool_task(xl, task, x, y); }});",
-        size(x.dim(0)), size(element_count(x.shape())));
+        "f.parallel(global_avg_pool_tasks({}, xl), {}, [=](i64 task) {{ global_avg_pool_task(xl, task, x, y{}); }});",
+        size(x.dim(0)), size(element_count(x.shape())), to_blocks ? ", yl" : "");
 }
 
 template <void (WindowWriter::*emit)()> constexpr auto write = StepWriter::write<WindowWriter, emit>;
@@ -122,8 +223,15 @@ template <void (WindowWriter::*emit)()> constexpr auto write = StepWriter::write
 const KernelCode rows[] = {
     {"conv2d_blocked", write<&WindowWriter::emit_conv2d>},
     {"conv2d_padded", write<&WindowWriter::emit_conv2d>},
+    {"conv2d_grouped", write<&WindowWriter::emit_conv2d>},
+    {"conv2d_narrow", write<&WindowWriter::emit_conv2d>},
+    {"conv_transpose_any", write<&WindowWriter::emit_conv_any>},
+    {"conv_transpose_blocked", write<&WindowWriter::emit_conv_transpose2d>},
     {"conv_any", write<&WindowWriter::emit_conv_any>},
     {"pool_blocked", write<&WindowWriter::emit_pool_blocked>},
+    {"col2im", write<&WindowWriter::emit_col2im>},
+    {"pool_indices", write<&WindowWriter::emit_pool_indices>},
+    {"sum_pool2d", write<&WindowWriter::emit_pool_any>},
     {"pool_any", write<&WindowWriter::emit_pool_any>},
     {"global_avg_pool", write<&WindowWriter::emit_global_avg_pool>},
 };

@@ -419,6 +419,29 @@ std::optional<double> GraphBuilder::constant_number(const Value& value) const {
     return *number >= low && *number < high ? std::optional(std::trunc(*number)) : std::nullopt;
 }
 
+std::optional<std::vector<double>> GraphBuilder::constant_reals(const Value& value) const {
+    const Type& type = value.type();
+    if (auto bytes = constant_bytes(program(), value)) {
+        if (type.dtype() != DType::F32 && type.dtype() != DType::F64) return std::nullopt;
+        std::vector<double> numbers;
+        size_t size = size_of(type.dtype());
+        for (size_t at = 0; at + size <= bytes->size(); at += size)
+            numbers.push_back(*number_of(type.dtype(), bytes->subspan(at, size)));
+        return numbers;
+    }
+    const OpNode* producer = value.producer();
+    if (!producer) return std::nullopt;
+    if (producer->op() == "reshape") return constant_reals(*producer->operand(0));
+    if (producer->op() != "concat" || type.rank() != 1) return std::nullopt;
+    std::vector<double> all;
+    for (const Value* part : producer->operands()) {
+        auto numbers = constant_reals(*part);
+        if (!numbers) return std::nullopt;
+        all.insert(all.end(), numbers->begin(), numbers->end());
+    }
+    return all;
+}
+
 std::optional<std::vector<bool>> GraphBuilder::constant_bools(const Value& value) const {
     if (value.type().dtype() != DType::Bool) return std::nullopt;
     if (const OpNode* producer = value.producer(); producer && producer->op() == "reshape")

@@ -71,6 +71,8 @@ public:
 
     // The value of a constant with one element, seen through reshapes and casts.
     std::optional<double> constant_number(const Value& value) const;
+    // The elements of a floating-point constant, seen through reshapes and concatenations.
+    std::optional<std::vector<double>> constant_reals(const Value& value) const;
     std::optional<std::vector<bool>> constant_bools(const Value& value) const;
 
     // A new symbol that the current region binds.

@@ -47,28 +47,59 @@ public:
 private:
     std::string kernel_for(OpNode& node) {
         if (node.op() == "conv2d") return choose_conv2d(node);
+        if (node.op() == "conv_transpose2d") return choose_conv_transpose(node);
         if (node.op() == "matmul") return choose_matmul(node);
+        if (node.def().lower.text == "recurrent") return choose_recurrent(node);
         if (node.op() == "max_pool2d" || node.op() == "avg_pool2d") return "pool_any";
         return std::string(node.def().lower.text);
     }
 
-    // The quick kernels need f32, no groups and constant weights. An image of a few channels that no convolution made
-    // (the network's input) is read with one channel per plane, all others in blocks of 16 channels.
+    // The quick kernels need f32 and constant weights. An image of a few channels that no convolution made (the
+    // network's input) is read with one channel per plane, all others in blocks of 16 channels. Groups must fill whole
+    // blocks, or blocks whole groups.
     std::string choose_conv2d(OpNode& node) {
         Value &x = *node.operand(0), &w = *node.operand(1);
         Value* bias = node.operand(2);
         auto weights = constant_bytes(edit_.program(), w);
-        bool quick = x.type().dtype() == DType::F32 && node.get<int64_t>("groups") == 1 && weights &&
-                     (!bias || constant_bytes(edit_.program(), *bias));
+        bool quick = x.type().dtype() == DType::F32 && weights && (!bias || constant_bytes(edit_.program(), *bias));
         if (!quick) return "conv_any";
-        int64_t k = *w.type().dim(0).constant(), c = *w.type().dim(1).constant();
+        int64_t k = *w.type().dim(0).constant(), c = *w.type().dim(1).constant(), groups = node.get<int64_t>("groups");
         int64_t r = *w.type().dim(2).constant(), s = *w.type().dim(3).constant();
+        bool narrow = c == 1 || c == 2 || c == 4 || c == 8;
+        if (groups > 1 && narrow && k == c * groups) {
+            Type type = Type::tensor(DType::F32, {(k + 15) / 16, 1, r, s, c, 16});
+            set_packed(node, w, "packed_narrow", type, pack_narrow_convolution(k, c, r, s, floats(*weights)));
+            return "conv2d_narrow";
+        }
+        if (groups > 1 && (c % 16 != 0 || k / groups % 16 != 0)) return "conv_any";
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
-        std::vector<float> packed = pack_convolution(k, c, r, s, block, floats(*weights));
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
-        edit_.set_operand(node, 1,
-                          &derived_weight(edit_, w, block == 1 ? "packed1" : "packed16", type, std::move(packed)));
-        return block == 1 ? "conv2d_padded" : "conv2d_blocked";
+        set_packed(node, w, block == 1 ? "packed1" : "packed16", type,
+                   pack_convolution(k, c, r, s, block, floats(*weights)));
+        return block == 1 ? "conv2d_padded" : groups == 1 ? "conv2d_blocked" : "conv2d_grouped";
+    }
+
+    std::string choose_conv_transpose(OpNode& node) {
+        using Ints = std::vector<int64_t>;
+        Value& w = *node.operand(1);
+        Value* bias = node.operand(2);
+        auto weights = w.type().dtype() == DType::F32 ? constant_bytes(edit_.program(), w) : std::nullopt;
+        bool quick = weights && node.get<int64_t>("groups") == 1 && (!bias || constant_bytes(edit_.program(), *bias));
+        if (!quick) return "conv_transpose_any";
+        int64_t c = *w.type().dim(0).constant(), k = *w.type().dim(1).constant();
+        int64_t r = *w.type().dim(2).constant(), s = *w.type().dim(3).constant();
+        // The phases of all strides lie behind each other, which only packing and kernel know.
+        const auto &strides = node.get<Ints>("strides"), &dilations = node.get<Ints>("dilations");
+        Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + 15) / 16, r, s, 16, 16});
+        std::string suffix = "packed_transposed";
+        for (int64_t n : {strides[0], strides[1], dilations[0], dilations[1]}) suffix += "_" + std::to_string(n);
+        set_packed(node, w, suffix, type,
+                   pack_transposed_convolution(k, c, {r, s}, strides, dilations, floats(*weights)));
+        return "conv_transpose_blocked";
+    }
+
+    void set_packed(OpNode& node, const Value& weight, std::string_view suffix, Type type, std::vector<float> values) {
+        edit_.set_operand(node, 1, &derived_weight(edit_, weight, suffix, std::move(type), std::move(values)));
     }
 
     // Whether a convolution made x, so that it lies in blocks of 16 channels.
@@ -76,10 +107,22 @@ private:
         for (const OpNode* node = x.producer(); node && node->operand(0); node = node->operand(0)->producer()) {
             auto found = plan_.kernels.find(node);
             std::string_view kernel = found == plan_.kernels.end() ? "" : std::string_view(found->second);
-            if (kernel.starts_with("conv2d_")) return true;
+            if (kernel.starts_with("conv2d_") || kernel == "conv_transpose_blocked") return true;
             if (kernel != "pool_any" && !is_loop_op(*node)) return false;
         }
         return false;
+    }
+
+    // Constant weights are packed; the kernel takes others as they are.
+    std::string choose_recurrent(OpNode& node) {
+        Value& w = *node.operand(1);
+        auto weights = w.type().dtype() == DType::F32 ? constant_bytes(edit_.program(), w) : std::nullopt;
+        if (weights) {
+            int64_t gates = *w.type().dim(0).constant(), hidden = *w.type().dim(1).constant();
+            Type type = Type::tensor(DType::F32, {gates, (hidden + 15) / 16, hidden, 16});
+            set_packed(node, w, "packed_gates", type, pack_gates(gates, hidden, floats(*weights)));
+        }
+        return "recurrent";
     }
 
     std::string choose_matmul(OpNode& node) {

@@ -39,7 +39,7 @@ public:
 private:
     struct Class {
         bool blocked = false;
-        int64_t top = 0, left = 0, bottom = 0, right = 0;
+        Layout layout = {Layout::Blocked, 0, 0, 0, 0};
     };
 
     const std::string& kernel(const OpNode& node) const {
@@ -56,12 +56,25 @@ private:
         return std::ranges::all_of(node.operands(), [](Value* v) { return v->type().dtype() == DType::F32; });
     }
 
+    // Kernels whose result may be a blocked image; but for convolutions, x then is one.
+    static bool is_convolution(std::string_view k) { return k.starts_with("conv2d_") || k == "conv_transpose_blocked"; }
+    static bool writes_blocks(std::string_view k) {
+        return is_convolution(k) || k == "pool_blocked" || k == "resize_blocked" || k == "global_avg_pool";
+    }
+
+    // A node that can compute in blocks if its operand lies in blocks.
+    bool follows_blocks(const OpNode& node) const {
+        if (kernel(node) == "pool_any") return true;
+        return kernel(node) == "resize_any" &&
+               std::ranges::all_of(node.get<std::vector<int64_t>>("axes"), [](int64_t axis) { return axis >= 2; });
+    }
+
     // Whether an operand of a node that joins a class is in the same class: it is made here, and in blocks if need be.
     bool is_member(const OpNode& node, const Value& operand) const {
         if (!is_here(operand) || operand.type().shape() != node.result().type().shape()) return false;
         const OpNode& producer = *operand.producer();
         const std::string& k = kernel(producer);
-        return joins_class(producer) || k.starts_with("conv2d_") || k == "pool_blocked";
+        return joins_class(producer) || writes_blocks(k);
     }
 
     // The value that stands for the class; halves the way to it.
@@ -77,10 +90,13 @@ private:
     void connect() {
         for (const auto& node : region_.nodes()) {
             const std::string& k = kernel(*node);
-            if (k.starts_with("conv2d_")) {
+            if (is_convolution(k)) {
                 classes_[&node->result()].blocked = true;
-            } else if (k == "pool_any" && is_blocked(*node->operand(0)) && is_image(node->result())) {
-                plan_.kernels[node.get()] = "pool_blocked";
+            } else if (is_global_mean(*node)) {
+                plan_.kernels[node.get()] = "global_avg_pool";
+                if (feeds_convolution(*node)) classes_[&node->result()].blocked = true;
+            } else if (follows_blocks(*node) && is_blocked(*node->operand(0)) && is_image(node->result())) {
+                plan_.kernels[node.get()] = k == "pool_any" ? "pool_blocked" : "resize_blocked";
                 classes_[&node->result()].blocked = true;
             } else if (joins_class(*node)) {
                 for (Value* operand : node->operands())
@@ -96,20 +112,57 @@ private:
         if (classes_[from].blocked) classes_[to].blocked = true;
     }
 
-    // A halo is the largest that a convolution needs that reads the class; means over whole images read blocks, too.
+    // A mean over whole images that lie in blocks.
+    bool is_global_mean(const OpNode& node) const {
+        return kernel(node) == "Mean" && is_blocked(*node.operand(0)) && is_image(node.result()) &&
+               node.get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3};
+    }
+
+    bool feeds_convolution(const OpNode& node) const {
+        return std::ranges::any_of(node.result().uses(), [&](const Use& use) {
+            return use.node->parent() == &region_ && use.operand == 0 && is_convolution(kernel(*use.node));
+        });
+    }
+
+    // Whether a broadcast spreads one value per channel and image, which loops over blocks read in place.
+    bool is_spread_over_image(const OpNode& node) const {
+        if (node.op() != "broadcast" || !is_image(node.result())) return false;
+        const Shape &from = node.operand(0)->type().shape(), &to = node.result().type().shape();
+        return from.size() == 4 && from[0] == to[0] && from[1] == to[1] && from[2].is(1) && from[3].is(1) &&
+               !is_constant(*node.operand(0)) && std::ranges::all_of(node.result().uses(), [&](const Use& use) {
+                   return joins_class(*use.node) && is_blocked(use.node->result());
+               });
+    }
+
+    // A halo is the largest that a convolution needs that reads the class.
     void choose_readers() {
         for (const auto& node : region_.nodes()) {
-            if (kernel(*node) == "Mean" && is_blocked(*node->operand(0)) &&
-                node->get<std::vector<int64_t>>("axes") == std::vector<int64_t>{2, 3})
-                plan_.kernels[node.get()] = "global_avg_pool";
-            if (kernel(*node) != "conv2d_blocked" || !is_blocked(*node->operand(0))) continue;
-            const auto& pads = node->get<std::vector<int64_t>>("pads");
-            Class& c = classes_[root(node->operand(0))];
-            c.top = std::max(c.top, pads[0]);
-            c.left = std::max(c.left, pads[1]);
-            c.bottom = std::max(c.bottom, pads[2]);
-            c.right = std::max(c.right, pads[3]);
+            const std::string& k = kernel(*node);
+            if (!is_convolution(k) || k == "conv2d_padded" || !is_blocked(*node->operand(0))) continue;
+            Layout& layout = classes_[root(node->operand(0))].layout;
+            Layout wanted = halo_for(*node);
+            layout.top = Dim::max(layout.top, wanted.top);
+            layout.left = Dim::max(layout.left, wanted.left);
+            layout.bottom = Dim::max(layout.bottom, wanted.bottom);
+            layout.right = Dim::max(layout.right, wanted.right);
         }
+    }
+
+    // What a convolution reads beyond the edges of its image.
+    static Layout halo_for(const OpNode& node) {
+        const auto& pads = node.get<std::vector<int64_t>>("pads");
+        if (node.op() == "conv2d") return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
+        Dim before[2], behind[2];
+        const Type &weight = node.operand(1)->type(), &x = node.operand(0)->type();
+        for (int64_t i = 0; i < 2; i++) {
+            auto at = static_cast<size_t>(i);
+            int64_t stride = node.get<std::vector<int64_t>>("strides")[at];
+            int64_t reach = node.get<std::vector<int64_t>>("dilations")[at] * (*weight.dim(2 + i).constant() - 1);
+            before[i] = Dim::max(Dim::ceildiv(reach - pads[at], stride), 0);
+            Dim last = Dim::floordiv(node.result().type().dim(2 + i) - 1 + Dim(pads[at]), stride);
+            behind[i] = Dim::max(last - (x.dim(2 + i) - 1), 0);
+        }
+        return {Layout::Blocked, before[0], before[1], behind[0], behind[1]};
     }
 
     bool is_blocked(const Value& v) const {
@@ -117,10 +170,7 @@ private:
         return is_here(v) && found != classes_.end() && found->second.blocked;
     }
 
-    Layout layout_of(const Value& v) const {
-        const Class& c = classes_.at(root(&v));
-        return {Layout::Blocked, c.top, c.left, c.bottom, c.right};
-    }
+    Layout layout_of(const Value& v) const { return classes_.at(root(&v)).layout; }
 
     Value& relayout(Value& v, Layout layout) {
         OpNode& node = edit_.create_typed("relayout", {&v}, {}, {v.type().with_layout(std::move(layout))});
@@ -159,14 +209,16 @@ private:
     Layout wanted_layout(const OpNode& node, size_t i) const {
         Value& operand = *node.operand(i);
         const std::string& k = kernel(node);
-        if (k.starts_with("conv2d_") && i == 0) {
-            const auto& pads = node.get<std::vector<int64_t>>("pads");
-            if (k == "conv2d_padded") return {Layout::Padded, pads[0], pads[1], pads[2], pads[3]};
-            if (is_blocked(operand)) return operand.type().layout();
-            return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
+        if (is_convolution(k) && i == 0) {
+            if (k != "conv2d_padded" && is_blocked(operand)) return operand.type().layout();
+            Layout halo = halo_for(node);
+            if (k == "conv2d_padded") halo.kind = Layout::Padded;
+            return halo;
         }
-        if (k == "pool_blocked" || k == "global_avg_pool") return operand.type().layout();
+        if (writes_blocks(k)) return operand.type().layout();
+        if (is_spread_over_image(node)) return {Layout::Blocked, 0, 0, 0, 0};
         if (joins_class(node) && is_blocked(node.result())) {
+            if (operand.producer() && is_spread_over_image(*operand.producer())) return {};
             const Value& read = behind_broadcast(operand);
             bool per_channel = is_constant(read) && is_per_channel(read.type(), node.result().type());
             if (is_literal(read) || per_channel) return {};

@@ -1,6 +1,8 @@
 #include "plan/pack.hpp"
 
 #include "kernels/conv.hpp"
+#include "kernels/conv_transpose.hpp"
+#include "kernels/depthwise.hpp"
 #include "kernels/gemm.hpp"
 
 namespace cuvil {
@@ -15,6 +17,32 @@ std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, 
                                     std::span<const float> weights) {
     std::vector<float> packed(static_cast<size_t>(packed_conv_size(k, c, r, s, block)));
     pack_conv(k, c, r, s, block, weights.data(), packed.data());
+    return packed;
+}
+
+std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, int64_t s,
+                                           std::span<const float> weights) {
+    std::vector<float> packed(static_cast<size_t>(packed_narrow_size(k, width, r, s)));
+    pack_narrow(k, width, r, s, weights.data(), packed.data());
+    return packed;
+}
+
+std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,
+                                               const std::vector<int64_t>& strides,
+                                               const std::vector<int64_t>& dilations, std::span<const float> weights) {
+    Conv2d p{};
+    p.k = k, p.c = c, p.r = kernel[0], p.s = kernel[1];
+    p.stride_h = strides[0], p.stride_w = strides[1], p.dilation_h = dilations[0], p.dilation_w = dilations[1];
+    std::vector<float> packed(static_cast<size_t>(packed_conv_transpose_size(p)));
+    pack_conv_transpose(p, weights.data(), packed.data());
+    return packed;
+}
+
+std::vector<float> pack_gates(int64_t gates, int64_t hidden, std::span<const float> weights) {
+    int64_t size = packed_size(hidden, hidden);
+    std::vector<float> packed(static_cast<size_t>(gates * size));
+    for (int64_t gate = 0; gate < gates; gate++)
+        pack_b(hidden, hidden, weights.data() + gate * hidden * hidden, hidden, 1, packed.data() + gate * size);
     return packed;
 }
 

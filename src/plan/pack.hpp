@@ -12,5 +12,14 @@ std::vector<float> pack_matrix(int64_t k, int64_t n, std::span<const float> b);
 // Weights [k][c][r][s] in panels of 16 output channels, for an input with `block` (16 or 1) channels in one block.
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,
                                     std::span<const float> weights);
+// Weights [k][width][r][s] of a convolution in groups of `width` channels (1, 2, 4 or 8).
+std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, int64_t s,
+                                           std::span<const float> weights);
+// Weights [c][k][r][s] of a transposed convolution.
+std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,
+                                               const std::vector<int64_t>& strides,
+                                               const std::vector<int64_t>& dilations, std::span<const float> weights);
+// Weights [gates][hidden][hidden] of a recurrent layer, each gate in panels of 16 units.
+std::vector<float> pack_gates(int64_t gates, int64_t hidden, std::span<const float> weights);
 
 } // namespace cuvil

@@ -22,8 +22,9 @@ std::string one(const std::string& node, const std::vector<Size>& shape = {2, 3}
 }
 
 TEST(OnnxErrors, UnsupportedOperatorsAllAtOnce) {
-    Graph g{{node("Foo", {"x"}, {"a"}, {}, "x.y"), node("LSTM", {"a"}, {"b"}), node("Foo", {"b"}, {"c"}, {}, "x.y"),
-             node("Foo", {"c"}, {"d"}, {}, "x.y"), node("Foo", {"d"}, {"e"}, {}, "x.y"), node("SoftMax", {"e"}, {"y"}),
+    Graph g{{node("Foo", {"x"}, {"a"}, {}, "x.y"), node("TfIdfVectorizer", {"a"}, {"b"}),
+             node("Foo", {"b"}, {"c"}, {}, "x.y"), node("Foo", {"c"}, {"d"}, {}, "x.y"),
+             node("Foo", {"d"}, {"e"}, {}, "x.y"), node("SoftMax", {"e"}, {"y"}),
              node("LessOrEqual", {"x", "x"}, {"z"})},
             {value_info("x", F32, {2})},
             {untyped("y"), untyped("z")}};
@@ -31,7 +32,7 @@ TEST(OnnxErrors, UnsupportedOperatorsAllAtOnce) {
 error[unsupported-op]: operator "Foo" (domain "x.y", not imported) is not supported
   --> model.onnx, node "make_a"
 note: also "make_c", "make_d" and 1 more
-error[unsupported-op]: operator "LSTM" (domain "ai.onnx", opset 11) is not supported
+error[unsupported-op]: operator "TfIdfVectorizer" (domain "ai.onnx", opset 11) is not supported
   --> model.onnx, node "make_b"
 error[unsupported-op]: operator "SoftMax" (domain "ai.onnx", opset 11) is not supported
   --> model.onnx, node "make_y"

@@ -4,6 +4,7 @@
 #include "kernels_level.hpp"
 
 #include "kernels/conv.hpp"
+#include "kernels/depthwise.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/map.hpp"
 #include "kernels/move.hpp"
@@ -127,8 +128,8 @@ Conv2d conv_of(const i64* p) {
 }
 
 // p = the fields of Conv2d, the halo of y, and that of x beyond the padding; in = x, weights, bias (filled up); out = y
-// plain, y blocked, packed weights, x with a halo.
-template <int Block> void run_conv(const i64* p, const void* const* in, void* const* out) {
+// plain, y blocked, packed weights, x with a halo. Width: in groups of as many channels.
+template <int Block, int Width = 0> void run_conv(const i64* p, const void* const* in, void* const* out) {
     const Conv2d c = conv_of(p);
     const i64 halo = p[15], extra = p[16];
     const i64 bottom = larger(0, (c.oh - 1) * c.stride_h + (c.r - 1) * c.dilation_h + 1 - c.pad_top - c.h) + extra;
@@ -138,12 +139,21 @@ template <int Block> void run_conv(const i64* p, const void* const* in, void* co
     f32* framed = output<f32>(out, 3);
     f32* y = output<f32>(out, 1);
     const f32* bias = input<f32>(in, 2);
-    pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
+    if constexpr (Width > 0) {
+        pack_narrow(c.k, Width, c.r, c.s, input<f32>(in, 1), packed);
+    } else {
+        pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
+    }
     const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
     if constexpr (Block == 16) {
         const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
         relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
-        for (i64 task = conv2d_tasks(c) - 1; task >= 0; task--) {
+        if constexpr (Width > 0) {
+            for (i64 task = narrow_conv_tasks(c, Width) - 1; task >= 0; task--) {
+                narrow_conv_task<Width>(c, task, framed, xl, packed, y, yl, epilogue);
+            }
+        }
+        for (i64 task = Width > 0 ? -1 : conv2d_tasks(c) - 1; task >= 0; task--) {
             conv2d_task<Block>(c, task, framed, xl, packed, y, yl, epilogue);
         }
     } else {
@@ -326,6 +336,10 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"matmul i32", run_matmul_any<i32>},
     {"conv 16", run_conv<16>},
     {"conv 1", run_conv<1>},
+    {"conv narrow 1", run_conv<16, 1>},
+    {"conv narrow 2", run_conv<16, 2>},
+    {"conv narrow 4", run_conv<16, 4>},
+    {"conv narrow 8", run_conv<16, 8>},
     {"conv_any 1", run_conv_any<f32, 1>},
     {"conv_any 2", run_conv_any<f32, 2>},
     {"conv_any 3", run_conv_any<f64, 3>},

@@ -167,53 +167,69 @@ const std::vector<Conv> convolutions = {
     {1, 16, 3, 50, 16, 3, 3, 1, 1, 1, 1, 0, 0, 0, 0},  {1, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
 };
 
+void check_with_halo(const Conv& c, long groups, const std::vector<std::string>& names) {
+    const auto x = random_values(static_cast<size_t>(c.n * c.c * c.h * c.w), 1);
+    const auto weights = random_values(static_cast<size_t>(c.k * c.c / groups * c.r * c.s), 2);
+    const long blocks = (c.k + 15) / 16;
+    const auto bias = random_values(static_cast<size_t>(blocks * 16), 3);
+    const long oh = c.oh(), ow = c.ow(), terms = c.c / groups * c.r * c.s;
+    std::vector<double> exact(static_cast<size_t>(c.n * c.k * oh * ow));
+    const long every = exact.size() > 100000 ? 37 : 1;
+    for (size_t i = 0; i < exact.size(); i += every) {
+        const long at = static_cast<long>(i);
+        const long k = at / (oh * ow) % c.k;
+        const double sum = exact_conv(c, groups, x, weights, at / (oh * ow * c.k), k, at / ow % oh, at % ow) + bias[k];
+        exact[i] = std::max(sum, 0.0) + 0.5;
+    }
+    for (long halo : {0, 2}) {
+        for (long extra : {0, 1}) {
+            for (const std::string& name : names) {
+                SCOPED_TRACE(testing::Message() << name << ", halo " << halo << ", extra " << extra);
+                const long plane = (oh + 2 * halo) * (ow + 2 * halo) * 16;
+                const auto framed = static_cast<size_t>(c.n * (c.c + 15) / 16 * 16 * (c.h + 40) * (c.w + 40));
+                const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
+                run_levels(
+                    name,
+                    {c.n, c.c, c.h, c.w, c.k, oh, ow, c.r, c.s, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w,
+                     c.pad_top, c.pad_left, halo, extra},
+                    {x.data(), weights.data(), bias.data()},
+                    {exact.size() * 4, static_cast<size_t>(c.n * blocks * plane) * 4, packed * 4, framed * 4},
+                    [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                        for (size_t i = 0; i < exact.size(); i += every) {
+                            expect_near(out[0].as<float>()[i], exact[i], terms);
+                        }
+                        // The border and the channels beyond the last are zeros.
+                        for (long i = 0; i < c.n * blocks * plane; i++) {
+                            const long lane = i % 16, column = i / 16 % (ow + 2 * halo) - halo;
+                            const long row = i / 16 / (ow + 2 * halo) % (oh + 2 * halo) - halo;
+                            const long channel = i / plane % blocks * 16 + lane;
+                            if (channel >= c.k || row < 0 || row >= oh || column < 0 || column >= ow) {
+                                ASSERT_EQ(out[1].as<float>()[i], 0.0f) << "at " << row << ", " << column;
+                            }
+                        }
+                    },
+                    2);
+            }
+        }
+    }
+}
+
 TEST(KernelConv, OfImagesWithAHalo) {
     for (size_t index = 0; index < convolutions.size(); index++) {
-        const Conv& c = convolutions[index];
-        const auto x = random_values(static_cast<size_t>(c.n * c.c * c.h * c.w), 1);
-        const auto weights = random_values(static_cast<size_t>(c.k * c.c * c.r * c.s), 2);
-        const long blocks = (c.k + 15) / 16;
-        const auto bias = random_values(static_cast<size_t>(blocks * 16), 3);
-        const long oh = c.oh(), ow = c.ow(), terms = c.c * c.r * c.s;
-        std::vector<double> exact(static_cast<size_t>(c.n * c.k * oh * ow));
-        const long every = exact.size() > 100000 ? 37 : 1;
-        for (size_t i = 0; i < exact.size(); i += every) {
-            const long at = static_cast<long>(i);
-            const long k = at / (oh * ow) % c.k;
-            const double sum = exact_conv(c, 1, x, weights, at / (oh * ow * c.k), k, at / ow % oh, at % ow) + bias[k];
-            exact[i] = std::max(sum, 0.0) + 0.5;
-        }
-        for (long halo : {0, 2}) {
-            for (long extra : {0, 1}) {
-                for (const char* name : {"conv 16", "conv 1"}) {
-                    SCOPED_TRACE(testing::Message()
-                                 << "convolution " << index << ", halo " << halo << ", extra " << extra);
-                    const long plane = (oh + 2 * halo) * (ow + 2 * halo) * 16;
-                    const auto framed = static_cast<size_t>(c.n * (c.c + 15) / 16 * 16 * (c.h + 40) * (c.w + 40));
-                    const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
-                    run_levels(
-                        name,
-                        {c.n, c.c, c.h, c.w, c.k, oh, ow, c.r, c.s, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w,
-                         c.pad_top, c.pad_left, halo, extra},
-                        {x.data(), weights.data(), bias.data()},
-                        {exact.size() * 4, static_cast<size_t>(c.n * blocks * plane) * 4, packed * 4, framed * 4},
-                        [&](const KernelLevel&, const std::vector<Buffer>& out) {
-                            for (size_t i = 0; i < exact.size(); i += every) {
-                                expect_near(out[0].as<float>()[i], exact[i], terms);
-                            }
-                            // The border and the channels beyond the last are zeros.
-                            for (long i = 0; i < c.n * blocks * plane; i++) {
-                                const long lane = i % 16, column = i / 16 % (ow + 2 * halo) - halo;
-                                const long row = i / 16 / (ow + 2 * halo) % (oh + 2 * halo) - halo;
-                                const long channel = i / plane % blocks * 16 + lane;
-                                if (channel >= c.k || row < 0 || row >= oh || column < 0 || column >= ow) {
-                                    ASSERT_EQ(out[1].as<float>()[i], 0.0f) << "at " << row << ", " << column;
-                                }
-                            }
-                        },
-                        2);
-                }
-            }
+        SCOPED_TRACE(testing::Message() << "convolution " << index);
+        check_with_halo(convolutions[index], 1, {"conv 16", "conv 1"});
+    }
+}
+
+TEST(KernelConv, InNarrowGroups) {
+    for (long width : {1, 2, 4, 8}) {
+        for (Conv c :
+             {Conv{1, 16, 7, 7, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1}, Conv{2, 40, 9, 21, 40, 5, 5, 1, 1, 1, 1, 2, 2, 2, 2},
+              Conv{1, 24, 12, 10, 24, 3, 2, 2, 1, 2, 3, 2, 0, 1, 4}, Conv{1, 8, 1, 1, 8, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0},
+              Conv{0, 16, 5, 5, 16, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1},
+              Conv{1, 32, 30, 29, 32, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1}}) {
+            SCOPED_TRACE(testing::Message() << c.c << " channels in groups of " << width);
+            check_with_halo(c, c.c / width, {"conv narrow " + std::to_string(width)});
         }
     }
 }

@@ -58,6 +58,23 @@ TEST(Layouts, PoolsAndMeansReadBlocks) {
     EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "pool_blocked", "relu", "global_avg_pool"}));
 }
 
+// Squeeze and excitation: means, a convolution of one pixel and the product with what it makes stay in blocks.
+TEST(Layouts, OneValuePerChannelIsReadInPlace) {
+    Planned p(program("%x: f32[2,16,8,8]", "f32[2,16,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[2,16,8,8]
+  %m = reduce_mean %a {axes = [2,3]} : f32[2,16,1,1]
+  %b = conv2d %m, %w {pads = [1,1,1,1]} : f32[2,16,1,1]
+  %c = sigmoid %b : f32[2,16,1,1]
+  %d = broadcast %c {shape = [2,16,8,8]} : f32[2,16,8,8]
+  %e = mul %a, %d : f32[2,16,8,8]
+  return %e
+)"));
+    EXPECT_EQ(p.steps(),
+              (Texts{"relayout", "conv2d_blocked", "global_avg_pool", "conv2d_blocked, sigmoid", "mul", "relayout"}));
+    EXPECT_EQ(p.value("m").type().layout().top, Dim(1));
+    EXPECT_EQ(p.value("c").type().layout(), (Layout{Layout::Blocked, 0, 0, 0, 0}));
+}
+
 TEST(Layouts, RegionsSeePlainImages) {
     Planned p(program("%c: bool[], %x: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
   %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]

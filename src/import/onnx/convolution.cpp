@@ -1,4 +1,4 @@
-// Convolutions.
+// Convolutions and their transposes.
 #include "import/onnx/rows.hpp"
 #include "import/onnx/window.hpp"
 
@@ -9,44 +9,155 @@ namespace {
 
 constexpr int64_t most = int64_t{1} << 30;
 
+// Sizes of the weights [.., .., kernel...] and the number of groups.
+struct Weights {
+    std::vector<int64_t> sizes;
+    int64_t groups;
+
+    std::vector<int64_t> kernel() const { return {sizes.begin() + 2, sizes.end()}; }
+};
+
+Weights read_weights(const Node& node) {
+    const Type &x = node.type(0), &w = node.type(1);
+    if (x.rank() != w.rank())
+        throw ImportError("shape-mismatch",
+                          fmt::format("input and weights have different ranks, {} and {}", x.text(), w.text()));
+    if (x.rank() < 3) throw ImportError("shape-mismatch", fmt::format("{} has no axes for a window", x.text()));
+    Weights weights;
+    for (const Dim& d : w.shape()) {
+        auto size = d.constant();
+        if (!size || *size < 0 || *size > most)
+            node.unsupported(fmt::format("weights whose sizes are not fixed, {}", w.text()));
+        weights.sizes.push_back(*size);
+    }
+    weights.groups = node.integer("group", 1);
+    if (weights.groups < 1 || weights.groups > most)
+        bad_attribute(fmt::format("attribute \"group\" is {}", weights.groups));
+    return weights;
+}
+
+// x, whose channels are the given number, in a form with two spatial axes at least.
+Value& image(Node& node, int64_t channels) {
+    Value* x = &node.input(0);
+    if (compare(x->type().dim(1), channels) == Equality::Unknown) {
+        Shape shape = x->type().shape();
+        shape[1] = channels;
+        x = &node.build.fit(*x, shape);
+    }
+    return make_two_dimensional(node.build, *x);
+}
+
+Value* bias(Node& node, int64_t channels) {
+    Value* bias = node.optional_input(2);
+    return bias && bias->type().rank() == 1 ? &node.build.fit(*bias, {channels}) : bias;
+}
+
 // x [N,C,...], w [K,C/group,...], bias [K].
 Values conv(Node& node) {
     GraphBuilder& build = node.build;
-    const Type &x_type = node.type(0), &w_type = node.type(1);
-    if (x_type.rank() != w_type.rank())
-        throw ImportError("shape-mismatch", fmt::format("input and weights have different ranks, {} and {}",
-                                                        x_type.text(), w_type.text()));
-    std::vector<int64_t> sizes;
-    for (const Dim& d : w_type.shape()) {
-        auto size = d.constant();
-        if (!size || *size < 0 || *size > most)
-            node.unsupported(fmt::format("weights whose sizes are not fixed, {}", w_type.text()));
-        sizes.push_back(*size);
-    }
-    int64_t groups = node.integer("group", 1);
-    if (groups < 1 || groups > most) bad_attribute(fmt::format("attribute \"group\" is {}", groups));
-    std::vector<int64_t> kernel(sizes.begin() + std::min<int64_t>(2, x_type.rank()), sizes.end());
+    Weights weights = read_weights(node);
+    std::vector<int64_t> kernel = weights.kernel();
     Window window = read_window(node, &kernel);
     make_two_dimensional(window);
-
-    Value* x = &node.input(0);
-    if (compare(x_type.dim(1), sizes[1] * groups) == Equality::Unknown) {
-        Shape shape = x_type.shape();
-        shape[1] = sizes[1] * groups;
-        x = &build.fit(*x, shape);
-    }
-    x = &make_two_dimensional(build, *x);
+    Value* x = &image(node, weights.sizes[1] * weights.groups);
     if (!window.has_fixed_padding()) x = &pad_explicitly(build, *x, window, 0);
-    Value* bias = node.optional_input(2);
-    if (bias && bias->type().rank() == 1) bias = &build.fit(*bias, {sizes[0]});
+    Value& result = build.make(window.kernel.size() == 2 ? "conv2d" : "conv3d",
+                               {x, &make_two_dimensional(build, node.input(1)), bias(node, weights.sizes[0])},
+                               {{"strides", window.strides},
+                                {"dilations", window.dilations},
+                                {"pads", window.pads()},
+                                {"groups", weights.groups}});
+    return {&finish_windows(build, result, window, node.type(0).rank())};
+}
+
+// One axis of a transposed convolution.
+struct Cut {
+    int64_t begin; // what is cut from the result's beginning
+    Dim size;
+};
+
+Cut cut_of(const Node& node, size_t i, int64_t kernel, int64_t stride, int64_t dilation) {
+    size_t axes = static_cast<size_t>(node.type(0).rank()) - 2;
+    std::vector<int64_t> more = read_integers(node, "output_padding", axes, 0, 0);
+    std::vector<int64_t> pads = read_integers(node, "pads", 2 * axes, 0, 0);
+    const Dim& in = node.type(0).shape()[2 + i];
+    Dim whole = (in - 1) * Dim(stride) + (dilation * (kernel - 1) + 1 + more[i]);
+    bool is_same = pads_to_same(node);
+    if (!is_same && !node.has_attribute("output_shape")) {
+        if (node.text("auto_pad", "NOTSET") == "VALID") return {0, whole};
+        return {pads[i], whole - pads[i] - pads[axes + i]};
+    }
+    Dim size = in * Dim(stride);
+    if (node.has_attribute("output_shape")) size = read_integers(node, "output_shape", axes, 0, 0)[i];
+    auto excess = (whole - size).constant();
+    if (!excess) node.unsupported("\"output_shape\" for an axis whose size is open");
+    int64_t total = std::max<int64_t>(*excess, 0);
+    return {node.text("auto_pad", "NOTSET") == "SAME_UPPER" ? total / 2 : total - total / 2, size};
+}
+
+// x [N,C,...], w [C,K/group,...], bias [K].
+Values conv_transpose(Node& node) {
+    GraphBuilder& build = node.build;
+    Weights weights = read_weights(node);
+    std::vector<int64_t> kernel = weights.kernel();
+    size_t axes = kernel.size();
+    if (axes > 3) node.unsupported(fmt::format("windows over {} axes", axes));
+    if (node.has_attribute("kernel_shape") && read_integers(node, "kernel_shape", axes, 1, 1) != kernel)
+        bad_attribute("attribute \"kernel_shape\" contradicts the weights");
+    std::vector<int64_t> strides = read_integers(node, "strides", axes, 1, 1);
+    std::vector<int64_t> dilations = read_integers(node, "dilations", axes, 1, 1);
+    std::vector<int64_t> pads;
+    Shape sizes;
+    for (size_t i = 0; i < axes; i++) {
+        Cut cut = cut_of(node, i, kernel[i], strides[i], dilations[i]);
+        if (auto size = cut.size.constant(); size && *size < 0)
+            throw ImportError("shape-mismatch", fmt::format("the padding is more than axis {} of the result", 2 + i));
+        pads.push_back(cut.begin);
+        sizes.push_back(cut.size);
+    }
+    if (axes == 1) {
+        for (auto* list : {&strides, &dilations}) list->insert(list->begin(), 1);
+        pads.insert(pads.begin(), 0);
+        sizes.insert(sizes.begin(), 1);
+    }
     Value& result = build.make(
-        "conv2d", {x, &make_two_dimensional(build, node.input(1)), bias},
-        {{"strides", window.strides}, {"dilations", window.dilations}, {"pads", window.pads()}, {"groups", groups}});
-    return {&finish_windows(build, result, window, x_type.rank())};
+        axes == 3 ? "conv_transpose3d" : "conv_transpose2d",
+        {&image(node, weights.sizes[0]), &make_two_dimensional(build, node.input(1)),
+         bias(node, weights.sizes[1] * weights.groups)},
+        {{"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"sizes", sizes}, {"groups", weights.groups}});
+    return {axes == 1 ? &build.squeeze(result, {2}) : &result};
+}
+
+// The windows of an image, added up.
+Values col2im(Node& node) {
+    GraphBuilder& build = node.build;
+    std::vector<Dim> image = node.sizes(1);
+    std::vector<int64_t> block = node.numbers(2);
+    size_t axes = image.size();
+    if (axes == 0 || axes != block.size()) bad_attribute("image_shape and block_shape have different lengths");
+    if (axes > 3) node.unsupported(fmt::format("windows over {} axes", axes));
+    for (int64_t n : block)
+        if (n < 1 || n > most) bad_attribute(fmt::format("a block of size {}", n));
+    std::vector<int64_t> strides = read_integers(node, "strides", axes, 1, 1);
+    std::vector<int64_t> dilations = read_integers(node, "dilations", axes, 1, 1);
+    std::vector<int64_t> pads = read_integers(node, "pads", 2 * axes, 0, 0);
+    Shape sizes(image.begin(), image.end());
+    if (axes == 1) {
+        sizes.insert(sizes.begin(), 1);
+        block.insert(block.begin(), 1), strides.insert(strides.begin(), 1), dilations.insert(dilations.begin(), 1);
+        pads = {0, pads[0], 0, pads[1]};
+    }
+    Value& result = build.make(
+        axes == 3 ? "col2im3d" : "col2im2d", {&node.input(0)},
+        {{"kernel", block}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"sizes", sizes}});
+    return {axes == 1 ? &build.squeeze(result, {2}) : &result};
 }
 
 const Row rows[] = {
+    {"Col2Im", 18, newest, col2im, 3, 3, "dilations pads strides", "col2im2d"},
     {"Conv", 1, newest, conv, 2, 3, "auto_pad dilations group kernel_shape pads strides", "conv2d"},
+    {"ConvTranspose", 1, newest, conv_transpose, 2, 3,
+     "auto_pad dilations group kernel_shape output_padding output_shape pads strides", "conv_transpose2d"},
 };
 
 } // namespace

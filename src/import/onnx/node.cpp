@@ -128,6 +128,14 @@ std::optional<std::vector<int64_t>> Node::numbers(size_t i, std::string_view att
     return has_input(i) ? std::optional(numbers(i)) : integers(attribute);
 }
 
+std::vector<double> Node::reals(size_t i) const {
+    auto known = build.constant_reals(input(i));
+    if (!known)
+        throw ImportError("data-dependent-shape",
+                          fmt::format("input {}, {}, is not constant", i, quoted(proto_.inputs.at(i))));
+    return *known;
+}
+
 Value& Node::constant(const TensorProto& tensor, std::string_view what) const {
     return importer_.constant(tensor, std::string(what));
 }

@@ -59,6 +59,9 @@ public:
     // The elements of input `i`, else of the attribute; nothing when both are left out.
     std::optional<std::vector<int64_t>> numbers(size_t i, std::string_view attribute) const;
 
+    // The elements of a floating-point input that must be constant.
+    std::vector<double> reals(size_t i) const;
+
     // The tensor of an attribute as a constant.
     Value& constant(const TensorProto& tensor, std::string_view what) const;
     // Builds a subgraph at the current place and returns its outputs; it sees the values around the node.

@@ -2,6 +2,8 @@
 #include "import/onnx/rows.hpp"
 #include "import/onnx/window.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,11 +11,37 @@
 namespace cuvil::onnx {
 namespace {
 
+using Ints = std::vector<int64_t>;
+
 Attributes window_attributes(const Window& window) {
     return {{"kernel", window.kernel},
             {"strides", window.strides},
             {"dilations", window.dilations},
             {"pads", window.pads()}};
+}
+
+// A pool of two axes, or of three as a pool of the last two and one of the first: those that are pooled here can be
+// taken axis by axis.
+Value& pool(GraphBuilder& build, std::string_view op, Value& x, const Window& window, const Attributes& own) {
+    Attributes attributes = window_attributes(window);
+    attributes.insert(own.begin(), own.end());
+    if (window.kernel.size() == 2) return build.make(op, {&x}, std::move(attributes));
+    Attributes first = own, second = own;
+    for (std::string_view name : {"kernel", "strides", "dilations"}) {
+        const Ints& all = std::get<Ints>(attributes.find(name)->second);
+        first[std::string(name)] = Ints{all[1], all[2]};
+        second[std::string(name)] = Ints{all[0], 1};
+    }
+    Ints pads = window.pads();
+    first["pads"] = Ints{pads[1], pads[2], pads[4], pads[5]};
+    second["pads"] = Ints{pads[0], 0, pads[3], 0};
+    const Type& type = x.type();
+    Value& planes = build.reshape(x, {type.dim(0), type.dim(1) * type.dim(2), type.dim(3), type.dim(4)});
+    Value& pooled = build.make(op, {&planes}, std::move(first));
+    Dim height = pooled.type().dim(2), width = pooled.type().dim(3);
+    Value& columns = build.reshape(pooled, {type.dim(0), type.dim(1), type.dim(2), height * width});
+    Value& all = build.make(op, {&columns}, std::move(second));
+    return build.reshape(all, {type.dim(0), type.dim(1), all.type().dim(2), height, width});
 }
 
 // A value that is never the largest.
@@ -28,9 +56,18 @@ Values max_pool(Node& node) {
     Window window = read_window(node, nullptr);
     make_two_dimensional(window);
     Value* x = &make_two_dimensional(build, node.input(0));
+    int64_t rank = node.type(0).rank();
+    if (node.wants(1)) {
+        if (!window.has_fixed_padding()) node.unsupported("indices where the padding depends on a size");
+        Attributes attributes = window_attributes(window);
+        attributes["column_major"] = node.integer("storage_order", 0) != 0;
+        Value& indices = build.make(window.kernel.size() == 2 ? "max_pool2d_indices" : "max_pool3d_indices", {x},
+                                    std::move(attributes));
+        Value& result = pool(build, "max_pool2d", *x, window, {});
+        return {&finish_windows(build, result, window, rank), &finish_windows(build, indices, window, rank)};
+    }
     if (!window.has_fixed_padding()) x = &pad_explicitly(build, *x, window, lowest(x->type().dtype()));
-    Value& result = build.make("max_pool2d", {x}, window_attributes(window));
-    return {&finish_windows(build, result, window, node.type(0).rank())};
+    return {&finish_windows(build, pool(build, "max_pool2d", *x, window, {}), window, rank)};
 }
 
 // What hangs over the padding does not count, the padding itself counts with count_include_pad: it then becomes part of
@@ -48,18 +85,55 @@ Values average_pool(Node& node) {
         x = &pad_explicitly(build, *x, window, 0);
         counts_padding = false;
     }
-    Attributes attributes = window_attributes(window);
-    attributes["count_include_pad"] = counts_padding;
-    Value& result = build.make("avg_pool2d", {x}, std::move(attributes));
+    Value& result = pool(build, "avg_pool2d", *x, window, {{"count_include_pad", counts_padding}});
     return {&finish_windows(build, result, window, node.type(0).rank())};
 }
 
-template <bool is_max> Values global_pool(Node& node) {
+// |x|^p and its inverse.
+Value& power(GraphBuilder& build, Value& x, int64_t p) {
+    Value& size = build.make("abs", {&x});
+    if (p == 1) return size;
+    return p == 2 ? build.make("mul", {&size, &size}) : build.elementwise("pow", size, static_cast<double>(p));
+}
+
+Value& root(GraphBuilder& build, Value& x, int64_t p) {
+    if (p == 1) return x;
+    return p == 2 ? build.make("sqrt", {&x}) : build.elementwise("pow", x, 1 / static_cast<double>(p));
+}
+
+int64_t read_p(const Node& node) {
+    int64_t p = node.integer("p", 2);
+    if (p < 1) bad_attribute(fmt::format("attribute \"p\" is {}", p));
+    return p;
+}
+
+Values lp_pool(Node& node) {
+    GraphBuilder& build = node.build;
+    Window window = read_window(node, nullptr);
+    make_two_dimensional(window);
+    int64_t p = read_p(node);
+    Value* x = &power(build, make_two_dimensional(build, node.input(0)), p);
+    if (!window.has_fixed_padding()) x = &pad_explicitly(build, *x, window, 0);
+    Value& sums = pool(build, "sum_pool2d", *x, window, {});
+    return {&root(build, finish_windows(build, sums, window, node.type(0).rank()), p)};
+}
+
+Ints spatial_axes(const Node& node) {
     if (node.type(0).rank() < 2)
         throw ImportError("shape-mismatch", node.type(0).text() + " has no batch and channels");
-    std::vector<int64_t> axes = all_axes(node.type(0).rank());
+    Ints axes = all_axes(node.type(0).rank());
     axes.erase(axes.begin(), axes.begin() + 2);
-    return {&node.build.reduce(is_max ? "reduce_max" : "reduce_mean", node.input(0), axes, true)};
+    return axes;
+}
+
+template <bool is_max> Values global_pool(Node& node) {
+    return {&node.build.reduce(is_max ? "reduce_max" : "reduce_mean", node.input(0), spatial_axes(node), true)};
+}
+
+Values global_lp_pool(Node& node) {
+    int64_t p = read_p(node);
+    Value& sums = node.build.reduce("reduce_sum", power(node.build, node.input(0), p), spatial_axes(node), true);
+    return {&root(node.build, sums, p)};
 }
 
 const Row rows[] = {
@@ -70,6 +144,9 @@ const Row rows[] = {
      "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides", "avg_pool2d"},
     {"GlobalAveragePool", 1, newest, global_pool<false>, 1, 1, "", "reduce_mean"},
     {"GlobalMaxPool", 1, newest, global_pool<true>, 1, 1, "", "reduce_max"},
+    {"GlobalLpPool", 2, newest, global_lp_pool, 1, 1, "p", "reduce_sum"},
+    {"LpPool", 2, 17, lp_pool, 1, 1, "auto_pad kernel_shape p pads strides", "sum_pool2d"},
+    {"LpPool", 18, newest, lp_pool, 1, 1, "auto_pad ceil_mode dilations kernel_shape p pads strides", "sum_pool2d"},
     {"MaxPool", 1, 7, max_pool, 1, 1, "auto_pad kernel_shape pads strides", "max_pool2d"},
     {"MaxPool", 8, 9, max_pool, 1, 1, "auto_pad kernel_shape pads storage_order strides", "max_pool2d"},
     {"MaxPool", 10, newest, max_pool, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",

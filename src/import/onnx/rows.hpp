@@ -35,7 +35,10 @@ std::span<const Row> normalization_rows();
 std::span<const Row> pad_rows();
 std::span<const Row> pooling_rows();
 std::span<const Row> random_rows();
+std::span<const Row> recurrent_rows();
 std::span<const Row> reduction_rows();
+std::span<const Row> resize_rows();
+std::span<const Row> sampling_rows();
 std::span<const Row> slice_rows();
 std::span<const Row> softmax_rows();
 

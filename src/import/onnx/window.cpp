@@ -9,15 +9,6 @@ namespace {
 
 constexpr int64_t most = int64_t{1} << 30; // keeps products of two within 64 bits
 
-std::vector<int64_t> read_integers(const Node& node, std::string_view name, size_t count, int64_t least,
-                                   int64_t fallback) {
-    std::vector<int64_t> values = node.integers(name).value_or(std::vector<int64_t>(count, fallback));
-    bool is_good = values.size() == count;
-    for (int64_t v : values) is_good = is_good && v >= least && v <= most;
-    if (!is_good) bad_attribute(fmt::format("attribute \"{}\" needs {} integers of at least {}", name, count, least));
-    return values;
-}
-
 // With ceil_mode a last window that hangs over the padding counts, unless it would start behind the input.
 void round_up(Window& window, size_t i, const Dim& size, int64_t extent) {
     int64_t stride = window.strides[i];
@@ -34,6 +25,23 @@ void round_up(Window& window, size_t i, const Dim& size, int64_t extent) {
 
 } // namespace
 
+std::vector<int64_t> read_integers(const Node& node, std::string_view name, size_t count, int64_t least,
+                                   int64_t fallback) {
+    std::vector<int64_t> values = node.integers(name).value_or(std::vector<int64_t>(count, fallback));
+    bool is_good = values.size() == count;
+    for (int64_t v : values) is_good = is_good && v >= least && v <= most;
+    if (!is_good) bad_attribute(fmt::format("attribute \"{}\" needs {} integers of at least {}", name, count, least));
+    return values;
+}
+
+bool pads_to_same(const Node& node) {
+    std::string_view mode = node.text("auto_pad", "NOTSET");
+    bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
+    if (!is_same && mode != "NOTSET" && mode != "VALID" && !mode.empty())
+        bad_attribute("attribute \"auto_pad\" is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
+    return is_same;
+}
+
 bool Window::has_fixed_padding() const {
     auto is_fixed = [](const Dim& d) { return d.constant().has_value(); };
     return std::all_of(low.begin(), low.end(), is_fixed) && std::all_of(high.begin(), high.end(), is_fixed);
@@ -49,7 +57,7 @@ std::vector<int64_t> Window::pads() const {
 Window read_window(const Node& node, const std::vector<int64_t>* kernel) {
     const Type& x = node.type(0);
     if (x.rank() < 3) throw ImportError("shape-mismatch", fmt::format("{} has no axes for a window", x.text()));
-    if (x.rank() > 4) node.unsupported(fmt::format("windows over {} axes", x.rank() - 2));
+    if (x.rank() > 5) node.unsupported(fmt::format("windows over {} axes", x.rank() - 2));
     auto axes = static_cast<size_t>(x.rank() - 2);
 
     Window window;
@@ -64,9 +72,7 @@ Window read_window(const Node& node, const std::vector<int64_t>* kernel) {
     window.outputs.assign(axes, std::nullopt);
 
     std::string_view mode = node.text("auto_pad", "NOTSET");
-    bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
-    if (!is_same && mode != "NOTSET" && mode != "VALID" && !mode.empty())
-        bad_attribute("attribute \"auto_pad\" is none of NOTSET, SAME_UPPER, SAME_LOWER, VALID");
+    bool is_same = pads_to_same(node);
     std::vector<int64_t> pads = read_integers(node, "pads", 2 * axes, 0, 0);
     for (size_t i = 0; i < axes; i++) {
         const Dim& size = x.shape()[2 + i];
@@ -93,7 +99,7 @@ Value& make_two_dimensional(GraphBuilder& build, Value& x) {
 }
 
 void make_two_dimensional(Window& window) {
-    if (window.kernel.size() == 2) return;
+    if (window.kernel.size() >= 2) return;
     window.kernel.insert(window.kernel.begin(), 1);
     window.strides.insert(window.strides.begin(), 1);
     window.dilations.insert(window.dilations.begin(), 1);
@@ -104,15 +110,17 @@ void make_two_dimensional(Window& window) {
 }
 
 Value& pad_explicitly(GraphBuilder& build, Value& x, Window& window, double value) {
-    Shape low{0, 0, window.low[0], window.low[1]}, high{0, 0, window.high[0], window.high[1]};
-    window.low.assign(2, 0);
-    window.high.assign(2, 0);
+    Shape low{0, 0}, high{0, 0};
+    low.insert(low.end(), window.low.begin(), window.low.end());
+    high.insert(high.end(), window.high.begin(), window.high.end());
+    window.low.assign(window.low.size(), 0);
+    window.high.assign(window.high.size(), 0);
     return build.pad(x, low, high, value);
 }
 
 Value& finish_windows(GraphBuilder& build, Value& result, const Window& window, int64_t rank) {
     Value* cut = &result;
-    for (size_t i = 0; i < 2; i++)
+    for (size_t i = 0; i < window.outputs.size(); i++)
         if (window.outputs[i]) cut = &build.slice(*cut, static_cast<int64_t>(2 + i), 0, *window.outputs[i]);
     return rank == 3 ? build.squeeze(*cut, {2}) : *cut;
 }

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 namespace cuvil::onnx {
@@ -22,9 +23,15 @@ struct Window {
     std::vector<int64_t> pads() const;
 };
 
-// The window over input 0, which must have one or two spatial axes. `kernel` is that of the weights; pools have it as
+// The window over input 0, which must have one to three spatial axes. `kernel` is that of the weights; pools have it as
 // an attribute.
 Window read_window(const Node& node, const std::vector<int64_t>* kernel);
+
+// The attribute, one integer of `least` to 2^30 for each of `count`, else `fallback` for all.
+std::vector<int64_t> read_integers(const Node& node, std::string_view name, size_t count, int64_t least,
+                                   int64_t fallback);
+// Whether attribute "auto_pad" is SAME_UPPER or SAME_LOWER; throws if it is no known word.
+bool pads_to_same(const Node& node);
 
 // One-dimensional windows become two-dimensional ones over [N,C,1,L].
 Value& make_two_dimensional(GraphBuilder& build, Value& x);

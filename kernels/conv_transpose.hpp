@@ -1,0 +1,247 @@
+#pragma once
+// Transposed convolution: x[i] times tap k of the window is added to y[i * stride + k * dilation - pad]. Both kernels
+// compute it the other way round, from the output: the outputs of one phase, those with the same remainder of o + pad
+// by the stride, meet the same taps, and neighbours among them meet neighbouring elements of x. So nothing is written
+// twice, and each phase is a convolution of its own.
+//
+//     stride 2, 3 taps:   o + pad even: taps 0 and 2,  y[o] = x[i] w[0] + x[i - 1] w[2],  i = (o + pad) / 2
+//                         o + pad odd:  tap 1,         y[o] = x[i] w[1]
+#include "kernels/conv.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// The taps of one phase along one axis: first, first + step, ...; the next one meets the element `back` before.
+struct PhaseTaps {
+    i64 first, count, step, back;
+};
+
+constexpr i64 greatest_common_divisor(i64 a, i64 b) {
+    while (b != 0) {
+        const i64 rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+constexpr PhaseTaps phase_taps(i64 taps, i64 stride, i64 dilation, i64 phase) {
+    const i64 divisor = greatest_common_divisor(stride, dilation);
+    PhaseTaps t{0, 0, stride / divisor, dilation / divisor};
+    while (t.first < t.step && (t.first * dilation - phase) % stride != 0) {
+        t.first++;
+    }
+    t.count = t.first == t.step || t.first >= taps ? 0 : (taps - 1 - t.first) / t.step + 1;
+    return t;
+}
+
+// The element of x that the first tap meets at output o, whose phase it has.
+constexpr i64 phase_origin(const PhaseTaps& t, i64 stride, i64 dilation, i64 o, i64 pad) {
+    return (o + pad - t.first * dilation) / stride;
+}
+
+// ---- f32, blocked images, no groups
+
+// n images of c channels and h x w pixels to k channels and oh x ow pixels: a Conv2d whose pads are cut from the
+// result. Elements of the packed weights.
+constexpr i64 packed_conv_transpose_size(const Conv2d& p) {
+    return ceil_div(p.k, lane_count) * ceil_div(p.c, lane_count) * p.r * p.s * lane_count * lane_count;
+}
+
+// Where the weights of a phase begin within those of a panel, in taps, and how many taps it has.
+struct PhasePlace {
+    i64 begin;
+    PhaseTaps rows, columns;
+};
+
+constexpr PhasePlace phase_place(const Conv2d& p, i64 row_phase, i64 column_phase) {
+    PhasePlace place{0, {}, {}};
+    for (i64 phase = 0; phase < row_phase; phase++) {
+        place.begin += phase_taps(p.r, p.stride_h, p.dilation_h, phase).count * p.s;
+    }
+    place.rows = phase_taps(p.r, p.stride_h, p.dilation_h, row_phase);
+    for (i64 phase = 0; phase < column_phase; phase++) {
+        place.begin += place.rows.count * phase_taps(p.s, p.stride_w, p.dilation_w, phase).count;
+    }
+    place.columns = phase_taps(p.s, p.stride_w, p.dilation_w, column_phase);
+    return place;
+}
+
+// Packs weights [c][k][r][s] into panels of 16 output channels, in each the phases row by row, in each the order in
+// which the micro-kernel walks the input: (channel block, ky, kx, channel in block). Missing channels are zeros.
+INLINE void pack_conv_transpose(const Conv2d& p, const f32* weights, f32* packed) {
+    for (i64 panel = 0; panel * lane_count < p.k; panel++) {
+        for (i64 phase = 0; phase < p.stride_h * p.stride_w; phase++) {
+            const PhasePlace place = phase_place(p, phase / p.stride_w, phase % p.stride_w);
+            for (i64 block = 0; block * lane_count < p.c; block++) {
+                for (i64 tap = 0; tap < place.rows.count * place.columns.count; tap++) {
+                    const i64 ky = place.rows.first + tap / place.columns.count * place.rows.step;
+                    const i64 kx = place.columns.first + tap % place.columns.count * place.columns.step;
+                    for (i64 inner = 0; inner < lane_count; inner++) {
+                        for (i64 lane = 0; lane < lane_count; lane++) {
+                            const i64 out = panel * lane_count + lane;
+                            const i64 in = block * lane_count + inner;
+                            const bool exists = out < p.k && in < p.c;
+                            *packed++ = exists ? weights[((in * p.k + out) * p.r + ky) * p.s + kx] : 0.0f;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+// How the work is cut: images x bundles of panels x bands of output rows, of about four million multiplications.
+struct ConvTransposeCut {
+    i64 panels, bundles, bands;
+};
+
+constexpr ConvTransposeCut cut_conv_transpose(const Conv2d& p) {
+    ConvTransposeCut cut{};
+    cut.panels = ceil_div(p.k, lane_count);
+    cut.bundles = ceil_div(cut.panels, tile.panels);
+    const i64 taps = larger(1, p.r * p.s / (p.stride_h * p.stride_w));
+    const i64 row_work = larger(1, p.ow * p.c * taps * tile.panels * lane_count);
+    cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
+    return cut;
+}
+
+constexpr i64 conv_transpose_tasks(const Conv2d& p) {
+    const ConvTransposeCut cut = cut_conv_transpose(p);
+    return p.n * cut.bundles * cut.bands;
+}
+
+// Computes the rows of y that belong to the task, with their part of the border. The halo of x covers what the taps of
+// the edges reach; the epilogue is that of conv2d_task.
+template <class E>
+INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const Blocked& xl, const f32* packed, f32* y,
+                                const Blocked& yl, E epilogue) {
+    const ConvTransposeCut cut = cut_conv_transpose(p);
+    const Range band = chunk(p.oh, cut.bands, task % cut.bands);
+    const i64 first = task / cut.bands % cut.bundles * tile.panels;
+    const i64 n = task / cut.bands / cut.bundles;
+    const i64 panels = smaller(tile.panels, cut.panels - first);
+    const i64 blocks = ceil_div(p.c, lane_count);
+    const i64 line = lane_count * lane_count;
+    const i64 panel_step = blocks * p.r * p.s * line;
+    alignas(64) f32 out[tile.rows * tile.panels * lane_count];
+    for (i64 oy = band.begin; oy < band.end; oy++) {
+        for (i64 phase = 0; phase < smaller(p.stride_w, p.ow); phase++) {
+            // The outputs `phase`, `phase` + stride, ... of the row.
+            const i64 pixels = ceil_div(p.ow - phase, p.stride_w);
+            const i64 tiles = ceil_div(pixels, tile.rows);
+            const PhasePlace place = phase_place(p, (oy + p.pad_top) % p.stride_h, (phase + p.pad_left) % p.stride_w);
+            const i64 iy = phase_origin(place.rows, p.stride_h, p.dilation_h, oy, p.pad_top);
+            const i64 ix = phase_origin(place.columns, p.stride_w, p.dilation_w, phase, p.pad_left);
+            const f32* weights = packed + first * panel_step + place.begin * blocks * line;
+            const Walk walk = {blocks,
+                               xl.plane(),
+                               place.rows.count,
+                               -place.rows.back * xl.row(),
+                               place.columns.count,
+                               -place.columns.back * lane_count,
+                               lane_count};
+            for (i64 t = 0; t < tiles; t++) {
+                const Range range = chunk(pixels, tiles, t);
+                const f32* window = x + xl.offset(n, 0, iy, ix + range.begin);
+                tile_product_of<16, any_rows, tile.panels, tile.rows>(range.size(), panels, window, lane_count, walk,
+                                                                      weights, panel_step, out);
+                for (i64 panel = 0; panel < panels; panel++) {
+                    const i64 block = first + panel;
+                    const i64 channels = yl.channels_in(block);
+                    At at = {block * lane_count, yl.offset(n, block, oy, phase + range.begin * p.stride_w), lane_count};
+                    const f32* sums = out + panel * lane_count;
+                    for (i64 pixel = 0; pixel < range.size(); pixel++) {
+                        vec<f32> v;
+                        [[clang::always_inline]] v = epilogue(load(sums), at);
+                        if (channels < lane_count) {
+                            v = select_lanes(channels, v, splat(0.0f));
+                        }
+                        store(y + at.offset, v);
+                        sums += panels * lane_count;
+                        at.offset += p.stride_w * lane_count;
+                    }
+                }
+            }
+        }
+    }
+    for (i64 panel = 0; panel < panels; panel++) {
+        write_halo(yl, band, y + n * yl.image() + (first + panel) * yl.plane());
+    }
+}
+
+// ---- Any element type, rank and grouping; plain tensors
+
+// The element whose window meets output o with the given tap; -1 if there is none.
+template <int Rank> INLINE i64 window_that_meets(const ConvAny<Rank>& p, i64 o, i64 tap) {
+    i64 offset = 0, step = 1;
+    bool meets = true;
+    for (int d = Rank - 1; d >= 0; d--) {
+        const i64 at = o % p.out[d] + p.pad[d] - tap % p.kernel[d] * p.dilation[d];
+        const i64 element = at / p.stride[d];
+        meets &= at >= 0 && at % p.stride[d] == 0 && element < p.in[d];
+        offset += element * step;
+        step *= p.in[d];
+        o /= p.out[d];
+        tap /= p.kernel[d];
+    }
+    return meets ? offset : -1;
+}
+
+// The fields of ConvAny, whose pads are cut from the result: y[n][k][out...] = bias[k] + the sum over (channel, window)
+// in row-major order, one chain of fma per element. weights [c][k / groups][kernel...]; bias may be null. One task is
+// one output channel of one image; their number is conv_any_tasks.
+template <class T, int Rank>
+INLINE void conv_transpose_any(const ConvAny<Rank>& p, i64 task, const T* x, const T* weights, const T* bias, T* y) {
+    const i64 k = task % p.k;
+    const i64 n = task / p.k;
+    const i64 channels = p.c / p.groups;
+    const i64 outputs = p.k / p.groups;
+    i64 in_size = 1, out_size = 1, taps = 1;
+    for (int d = 0; d < Rank; d++) {
+        in_size *= p.in[d];
+        out_size *= p.out[d];
+        taps *= p.kernel[d];
+    }
+    y += task * out_size;
+    for (i64 o = 0; o < out_size; o++) {
+        T sum = bias != nullptr ? bias[k] : T(0);
+        for (i64 i = 0; i < channels; i++) {
+            const i64 c = k / outputs * channels + i;
+            const T* image = x + (n * p.c + c) * in_size;
+            const T* w = weights + (c * outputs + k % outputs) * taps;
+            for (i64 tap = 0; tap < taps; tap++) {
+                const i64 offset = window_that_meets(p, o, tap);
+                if (offset >= 0) {
+                    sum = fma(image[offset], w[tap], sum);
+                }
+            }
+        }
+        y[o] = sum;
+    }
+}
+
+// The windows of an image, added up where they overlap: x [n][c][kernel...][windows...] to y[n][c][out...], with the
+// fields of ConvAny of which `in` is the number of windows along each axis. One chain of sums in rising order of the
+// taps per element, for the planes in the range.
+template <class T, int Rank> INLINE void col2im(const ConvAny<Rank>& p, Range planes, const T* x, T* y) {
+    i64 in_size = 1, out_size = 1, taps = 1;
+    for (int d = 0; d < Rank; d++) {
+        in_size *= p.in[d];
+        out_size *= p.out[d];
+        taps *= p.kernel[d];
+    }
+    for (i64 at = planes.begin * out_size; at < planes.end * out_size; at++) {
+        T sum = 0;
+        for (i64 tap = 0; tap < taps; tap++) {
+            const i64 offset = window_that_meets(p, at % out_size, tap);
+            if (offset >= 0) {
+                sum = add(sum, x[(at / out_size * taps + tap) * in_size + offset]);
+            }
+        }
+        y[at] = sum;
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil

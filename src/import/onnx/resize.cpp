@@ -1,0 +1,258 @@
+// Resize and Upsample. Their many coordinate modes are fractions of integers, so that a coordinate which should be an
+// integer is one.
+#include "import/onnx/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace cuvil::onnx {
+namespace {
+
+constexpr int64_t most = int64_t{1} << 24; // what scales hold exactly
+
+// The simplest fraction that rounds to the given float.
+struct Fraction {
+    int64_t above = 1, below = 1;
+};
+
+Fraction simplest_fraction(double value) {
+    // Continued fractions; their numerators and denominators grow at least as the Fibonacci numbers do.
+    int64_t h0 = 0, h1 = 1, k0 = 1, k1 = 0;
+    double rest = value;
+    while (true) {
+        double whole = std::floor(rest);
+        auto a = static_cast<int64_t>(whole);
+        int64_t h2 = a * h1 + h0, k2 = a * k1 + k0;
+        h0 = h1, h1 = h2, k0 = k1, k1 = k2;
+        bool is_hit =
+            static_cast<float>(static_cast<double>(h1) / static_cast<double>(k1)) == static_cast<float>(value);
+        if (is_hit || rest == whole || h1 > most || k1 > most) return {h1, k1};
+        rest = 1 / (rest - whole);
+    }
+}
+
+// How one axis is resampled.
+struct Axis {
+    int64_t axis;
+    Dim in, out;
+    Dim above, below; // the scale
+    double scale = 0; // the same where it is given as a number
+    double start = 0, end = 1;
+    Dim numerator, offset, denominator;
+};
+
+// The coordinate (o * numerator + offset) / denominator of element o. Where only one element comes out, `is_longer` is
+// 0.
+void set_coordinates(Axis& a, std::string_view mode) {
+    Dim is_longer = Dim::min(Dim::max(a.out - 1, 0), 1);
+    if (mode == "asymmetric") {
+        a.numerator = a.below, a.offset = 0, a.denominator = a.above;
+    } else if (mode == "align_corners") {
+        a.numerator = a.in - 1, a.offset = 0, a.denominator = Dim::max(a.out - 1, 1);
+    } else if (mode == "tf_crop_and_resize") {
+        a.numerator = 2 * (a.in - 1), a.offset = (a.in - 1) * (1 - is_longer);
+        a.denominator = Dim::max(2 * (a.out - 1), 2);
+    } else {
+        a.numerator = 2 * a.below, a.denominator = 2 * a.above, a.offset = a.below - a.above;
+        if (mode == "pytorch_half_pixel") a.offset = a.offset * is_longer;
+        if (mode == "half_pixel_symmetric") a.offset = a.offset + a.in * a.above - a.out * a.below;
+        if (mode == "tf_half_pixel_for_nn") a.offset = a.below;
+    }
+    // A coordinate is asked for only if there are elements.
+    a.denominator = Dim::max(a.denominator, 1);
+}
+
+class Resize {
+public:
+    explicit Resize(Node& node) : node_(node), x_(&node.input(0)) {
+        for (int64_t i = 0; i < x_->type().rank(); i++) axes_.push_back({.axis = i, .in = x_->type().dim(i)});
+    }
+
+    // Restricts the axes that scales, sizes and regions speak of.
+    void choose_axes() {
+        auto given = node_.integers("axes");
+        if (!given) return;
+        std::vector<Axis> chosen;
+        for (int64_t axis : *given) chosen.push_back(axes_[static_cast<size_t>(normal_axis(axis, x_->type().rank()))]);
+        if (normal_axes(*given, x_->type().rank()).size() == chosen.size()) axes_ = std::move(chosen);
+    }
+
+    void set_scales(const std::vector<double>& scales, bool crops) {
+        expect(scales.size(), "scales");
+        for (size_t i = 0; i < axes_.size(); i++) {
+            Axis& a = axes_[i];
+            if (!(scales[i] > 0) || scales[i] > static_cast<double>(most) ||
+                scales[i] < 1.0 / static_cast<double>(most))
+                throw ImportError("bad-attribute", fmt::format("scale {} of axis {}", scales[i], a.axis));
+            Fraction f = simplest_fraction(scales[i]);
+            a.scale = scales[i], a.above = f.above, a.below = f.below;
+            a.out = Dim::floordiv(a.in * f.above, f.below);
+            if (!crops || (a.start == 0 && a.end == 1)) continue;
+            auto in = a.in.constant();
+            if (!in) node_.unsupported("regions of an axis whose size is open");
+            a.out = static_cast<int64_t>(std::floor(static_cast<double>(*in) * (a.end - a.start) * a.scale));
+        }
+    }
+
+    void set_sizes(std::vector<Dim> sizes, std::string_view policy) {
+        expect(sizes.size(), "sizes");
+        if (policy != "stretch") keep_aspect_ratio(sizes, policy == "not_larger");
+        for (size_t i = 0; i < axes_.size(); i++) {
+            Axis& a = axes_[i];
+            auto in = a.in.constant(), out = sizes[i].constant();
+            if (out && *out < 0) bad_attribute(fmt::format("size {} of axis {}", *out, a.axis));
+            if (in && out && *in == 0 && *out > 0)
+                throw ImportError("shape-mismatch",
+                                  fmt::format("axis {} of {} has no elements", a.axis, x_->type().text()));
+            a.out = a.above = sizes[i], a.below = a.in;
+        }
+    }
+
+    void set_regions(const std::vector<double>& roi) {
+        expect(roi.size() / 2, "roi");
+        for (size_t i = 0; i < axes_.size(); i++) axes_[i].start = roi[i], axes_[i].end = roi[axes_.size() + i];
+    }
+
+    Value& make(std::string_view coordinates, Attributes attributes) {
+        Shape sizes, numerators, offsets, denominators;
+        std::vector<double> starts, ends, scales;
+        std::vector<int64_t> axes;
+        std::ranges::sort(axes_, {}, &Axis::axis);
+        for (Axis& a : axes_) {
+            bool is_kept = a.in == a.out && a.above == a.below && a.start == 0 && a.end == 1;
+            if (is_kept) continue;
+            set_coordinates(a, coordinates);
+            axes.push_back(a.axis), sizes.push_back(a.out);
+            numerators.push_back(a.numerator), offsets.push_back(a.offset), denominators.push_back(a.denominator);
+            starts.push_back(a.start), ends.push_back(a.end), scales.push_back(a.scale);
+        }
+        if (axes.empty()) return *x_;
+        if (coordinates == "tf_crop_and_resize") {
+            attributes["starts"] = starts, attributes["ends"] = ends;
+            attributes["extrapolate"] = true;
+        }
+        if (std::ranges::any_of(scales, [](double s) { return s != 0; })) attributes["scales"] = scales;
+        attributes["axes"] = axes, attributes["sizes"] = sizes, attributes["numerators"] = numerators;
+        attributes["offsets"] = offsets, attributes["denominators"] = denominators;
+        return interpolate(attributes);
+    }
+
+private:
+    void expect(size_t count, std::string_view what) const {
+        if (count != axes_.size())
+            throw ImportError("bad-attribute", fmt::format("{} for {} axes instead of {}", what, count, axes_.size()));
+    }
+
+    // One scale for all axes: that of the axis which comes out smallest, or largest.
+    void keep_aspect_ratio(std::vector<Dim>& sizes, bool not_larger) const {
+        size_t best = 0;
+        for (size_t i = 0; i < axes_.size(); i++) {
+            auto out = sizes[i].constant(), in = axes_[i].in.constant();
+            if (!out || !in || *in <= 0 || *in > most || *out > most)
+                node_.unsupported("keep_aspect_ratio_policy for sizes that are open");
+            int64_t left = *out * *axes_[best].in.constant(), right = *sizes[best].constant() * *in;
+            if (not_larger ? left < right : left > right) best = i;
+        }
+        int64_t above = *sizes[best].constant(), below = *axes_[best].in.constant();
+        for (size_t i = 0; i < axes_.size(); i++)
+            sizes[i] = (2 * *axes_[i].in.constant() * above + below) / (2 * below);
+    }
+
+    // Integers are interpolated as floats.
+    Value& interpolate(const Attributes& attributes) {
+        DType dtype = x_->type().dtype();
+        if (std::get<std::string>(attributes.at("mode")) == "nearest" || is_floating(dtype))
+            return node_.build.make("resize", {x_}, attributes);
+        DType wide = size_of(dtype) <= 2 ? DType::F32 : DType::F64;
+        return node_.build.cast(node_.build.make("resize", {&node_.build.cast(*x_, wide)}, attributes), dtype);
+    }
+
+    Node& node_;
+    Value* x_;
+    std::vector<Axis> axes_;
+};
+
+bool has_elements(const Node& node, size_t i) {
+    return node.has_input(i) && !checked_count(node.type(i).shape()).is(0);
+}
+
+Values resize(Node& node) {
+    Resize resize(node);
+    std::string_view mode = node.text("mode", "nearest"), rounding = node.text("nearest_mode", "round_prefer_floor");
+    std::string_view coordinates = node.text("coordinate_transformation_mode", "half_pixel");
+    auto expect = [](std::string_view what, std::string_view word, std::initializer_list<std::string_view> words) {
+        if (std::ranges::find(words, word) == words.end())
+            bad_attribute(fmt::format("attribute \"{}\" is \"{}\"", what, word));
+    };
+    expect("mode", mode, {"nearest", "linear", "cubic"});
+    expect("nearest_mode", rounding, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+    expect("coordinate_transformation_mode", coordinates,
+           {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+            "tf_half_pixel_for_nn", "tf_crop_and_resize"});
+    std::string_view policy = node.text("keep_aspect_ratio_policy", "stretch");
+    expect("keep_aspect_ratio_policy", policy, {"stretch", "not_larger", "not_smaller"});
+
+    resize.choose_axes();
+    bool crops = coordinates == "tf_crop_and_resize";
+    if (crops && has_elements(node, 1)) resize.set_regions(node.reals(1));
+    bool by_scale = has_elements(node, 2), by_size = has_elements(node, 3);
+    if (by_scale == by_size) bad_attribute("either scales or sizes must be given");
+    if (by_scale)
+        resize.set_scales(node.reals(2), crops);
+    else
+        resize.set_sizes(node.sizes(3), policy);
+
+    bool is_nearest = mode == "nearest";
+    std::string_view nearest = rounding == "round_prefer_floor"  ? "half_down"
+                               : rounding == "round_prefer_ceil" ? "half_up"
+                                                                 : rounding;
+    return {&resize.make(coordinates, {{"mode", std::string(mode)},
+                                       {"nearest", std::string(nearest)},
+                                       {"cubic", node.real("cubic_coeff_a", -0.75)},
+                                       {"exclude_outside", !is_nearest && node.integer("exclude_outside", 0) != 0},
+                                       {"antialias", !is_nearest && node.integer("antialias", 0) != 0},
+                                       {"outside", node.real("extrapolation_value", 0)}})};
+}
+
+// The first definitions say nothing of coordinates: they are x / scale, and the nearest element is the one before it,
+// or behind it where the axis becomes shorter, as the tests of the definition have it.
+Values resize_by_scales(Node& node) {
+    std::vector<double> scales;
+    if (node.opset >= 9) {
+        scales = node.reals(1);
+    } else {
+        auto given = node.reals("scales");
+        if (!given) bad_attribute("attribute \"scales\" is missing");
+        scales.assign(given->begin(), given->end());
+    }
+    std::string_view mode = node.text("mode", "nearest");
+    if (mode != "nearest" && mode != "linear" && mode != "bilinear")
+        bad_attribute(fmt::format("attribute \"mode\" is \"{}\"", mode));
+    bool shortens = std::ranges::any_of(scales, [](double s) { return s < 1; });
+    if (mode == "nearest" && shortens && std::ranges::any_of(scales, [](double s) { return s > 1; }))
+        node.unsupported("nearest elements of axes that become shorter and others that become longer");
+    Resize resize(node);
+    resize.set_scales(scales, false);
+    return {&resize.make("asymmetric", {{"mode", std::string(mode == "nearest" ? "nearest" : "linear")},
+                                        {"nearest", std::string(shortens ? "ceil" : "floor")}})};
+}
+
+const Row rows[] = {
+    {"Resize", 10, 10, resize_by_scales, 2, 2, "mode", "resize"},
+    {"Resize", 11, 17, resize, 1, 4,
+     "coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value mode nearest_mode", "resize"},
+    {"Resize", 18, newest, resize, 1, 4,
+     "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
+     "keep_aspect_ratio_policy mode nearest_mode",
+     "resize"},
+    {"Upsample", 7, 8, resize_by_scales, 1, 1, "mode scales", "resize"},
+    {"Upsample", 9, 9, resize_by_scales, 2, 2, "mode", "resize"},
+};
+
+} // namespace
+
+std::span<const Row> resize_rows() { return rows; }
+
+} // namespace cuvil::onnx
