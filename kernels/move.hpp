@@ -154,6 +154,13 @@ INLINE i64 gather(i64 outer, i64 axis, i64 inner, i64 count, Range rows, const T
     return wrong;
 }
 
+// y[i] = start + i * delta for the range. Integers wrap.
+template <class T> INLINE void fill_range(Range range, T start, T delta, T* y) {
+    for (i64 i = range.begin; i < range.end; i++) {
+        y[i] = add(start, mul(static_cast<T>(i), delta));
+    }
+}
+
 // How many of n elements are not zero. NaN is not zero.
 template <class T> INLINE i64 nonzero_count(i64 n, const T* x) {
     i64 count = 0;

@@ -148,16 +148,19 @@ template <class Op, class T> INLINE void reduce(i64 outer, i64 n, i64 inner, Ran
     });
 }
 
-// The position along n of the first largest (Largest) or smallest value; NaN counts as the most extreme. n >= 1.
-template <bool Largest, class T> INLINE void arg_extreme(i64 n, i64 inner, Range outputs, const T* x, i64* y) {
+// The position along n of the first (or Last) largest (Largest) or smallest value; NaN counts as the most extreme. n
+// >= 1.
+template <bool Largest, bool Last, class T>
+INLINE void arg_extreme(i64 n, i64 inner, Range outputs, const T* x, i64* y) {
     for (i64 at = outputs.begin; at < outputs.end; at++) {
         const T* column = x + at / inner * n * inner + at % inner;
         i64 best = 0;
         for (i64 j = 1; j < n; j++) {
             const T v = column[j * inner];
             const T held = column[best * inner];
-            const bool better = Largest ? v > held : v < held;
-            if (better || (v != v && held == held)) {
+            const bool better = (Largest ? v > held : v < held) || (v != v && held == held);
+            const bool equal = v == held || (v != v && held != held);
+            if (better || (Last && equal)) {
                 best = j;
             }
         }

@@ -10,35 +10,12 @@ namespace {
 class DataWriter : public StepWriter {
 public:
     using StepWriter::StepWriter;
-    void emit_gather();
     void emit_nonzero();
     void emit_dims();
+    void emit_range();
+    void emit_read_size();
     void emit_require();
 };
-
-void DataWriter::emit_gather() {
-    const Type &x = type(0), &indices = type(1);
-    size_t at = axis_of(x);
-    int check = c_.plan.check(fmt::format("index {{0}} is out of range for axis {} of size {{1}}", at), c_.step.name);
-    input("x", 0);
-    input("indices", 1);
-    output();
-    out_.line("const i64 outer = {}, axis = {}, inner = {}, count = {};", size(product(x.shape(), 0, at)),
-              size(x.shape()[at]), size(product(x.shape(), at + 1, x.shape().size())),
-              size(element_count(indices.shape())));
-    out_.open("f.parallel_ranges(outer * count, outer * count * inner, [=, &f](Range rows) {{");
-    std::string t = copied_type();
-    out_.line("const i64 wrong = gather(outer, axis, inner, count, rows, reinterpret_cast<const {}*>(x), indices, "
-              "reinterpret_cast<{}*>(y));",
-              t, t);
-    out_.open("if (wrong >= 0) {{");
-    out_.line("f.report({}, wrong);", check);
-    out_.close();
-    out_.close("});");
-    out_.open("if (const i64 wrong = f.reported(); wrong >= 0) {{");
-    out_.line("f.fail({}, static_cast<i64>(indices[wrong]), axis);", check);
-    out_.close();
-}
 
 void DataWriter::emit_nonzero() {
     const Type& x = type(0);
@@ -59,6 +36,23 @@ void DataWriter::emit_dims() {
         out_.line("y[{}] = static_cast<{}>({});", i, cxx_name(result_type().dtype()), size(values[i]));
 }
 
+void DataWriter::emit_range() {
+    input("start", 0);
+    input("delta", 1);
+    output();
+    out_.line("const i64 n = {};", size(result_type().dim(0)));
+    out_.line("f.parallel_ranges(n, n, [=](Range range) {{ fill_range(range, *start, *delta, y); }});");
+}
+
+void DataWriter::emit_read_size() {
+    ReadSizeOp read(*node_);
+    input("x", 0);
+    out_.line("const i64 value = static_cast<i64>(x[{}]);", read.at());
+    // The lowest integer has no opposite.
+    out_.line("f.d[{}] = {};", c_.plan.dim_index.at(Dim::symbol(read.count())),
+              read.negated() ? "value < 0 ? -larger(value, -INT64_MAX) : 0" : "larger(value, 0)");
+}
+
 void DataWriter::emit_require() {
     RequireOp require(*node_);
     const Shape &left = require.left(), &right = require.right();
@@ -73,9 +67,8 @@ void DataWriter::emit_require() {
 template <void (DataWriter::*emit)()> constexpr auto write = StepWriter::write<DataWriter, emit>;
 
 const KernelCode rows[] = {
-    {"gather", write<&DataWriter::emit_gather>},
-    {"nonzero", write<&DataWriter::emit_nonzero>},
-    {"dims", write<&DataWriter::emit_dims>},
+    {"nonzero", write<&DataWriter::emit_nonzero>}, {"dims", write<&DataWriter::emit_dims>},
+    {"range", write<&DataWriter::emit_range>},     {"read_size", write<&DataWriter::emit_read_size>},
     {"require", write<&DataWriter::emit_require>},
 };
 

@@ -16,6 +16,7 @@ constexpr size_t steps_per_source = 24;
 
 constexpr std::string_view kernel_headers = R"(#include "kernels/conv.hpp"
 #include "kernels/conv_transpose.hpp"
+#include "kernels/cumulative.hpp"
 #include "kernels/depthwise.hpp"
 #include "kernels/frame.hpp"
 #include "kernels/gemm.hpp"
@@ -27,7 +28,10 @@ constexpr std::string_view kernel_headers = R"(#include "kernels/conv.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/resize.hpp"
 #include "kernels/sampling.hpp"
+#include "kernels/scatter.hpp"
 #include "kernels/softmax.hpp"
+#include "kernels/sort.hpp"
+#include "kernels/suppress.hpp"
 )";
 
 std::string cxx_dtype(DType dtype) {
@@ -272,10 +276,11 @@ private:
         out.close();
     }
 
-    // Every size that depends on the inputs' shapes alone: neither negative nor beyond 64 bits.
+    // Every size that depends on the inputs' shapes alone: not beyond 64 bits, nor negative outside of regions. What is
+    // inside may never run, so its steps check that themselves.
     void check_sizes(CxxText& out) {
         std::set<Dim> seen;
-        check_sizes_in(program_.main().body(), seen, out);
+        check_sizes_in(program_.main().body(), true, seen, out);
         for (size_t i = 0; i < plan_.dims.size(); i++)
             if (plan_.dims[i].at_entry && !plan_.dims[i].value.as_symbol())
                 out.line("d[{}] = {}; // {}", i, checked_size_text(plan_, plan_.dims[i].value),
@@ -286,13 +291,13 @@ private:
         out.close();
     }
 
-    void check_sizes_in(const Region& region, std::set<Dim>& seen, CxxText& out) {
+    void check_sizes_in(const Region& region, bool is_outermost, std::set<Dim>& seen, CxxText& out) {
         for (const auto& node : region.nodes()) {
             for (const auto& result : node->results()) {
                 if (!result->type().has_rank() || result->type().dtype() == DType::String) continue;
                 for (const Dim& d : result->type().shape()) {
                     bool harmless_size = d.constant() || d.lower_bound().value_or(-1) >= 0;
-                    if (harmless_size || !plan_.known_at_entry(d) || !seen.insert(d).second) continue;
+                    if (!is_outermost || harmless_size || !plan_.known_at_entry(d) || !seen.insert(d).second) continue;
                     int check = plan_.check("the inputs' sizes give a tensor the size {0}", node->location().name);
                     out.open("if (const i64 size = {}; size < 0) {{ // {}", checked_size_text(plan_, d), d.text());
                     out.line("return fail(failure, {}, size);", check);
@@ -302,7 +307,7 @@ private:
                 if (bytes.constant() || !plan_.known_at_entry(bytes) || !seen.insert(bytes).second) continue;
                 out.line("(void){};", checked_size_text(plan_, bytes));
             }
-            for (const auto& inner : node->regions()) check_sizes_in(*inner, seen, out);
+            for (const auto& inner : node->regions()) check_sizes_in(*inner, false, seen, out);
         }
     }
 

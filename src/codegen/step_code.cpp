@@ -18,8 +18,9 @@ public:
 };
 
 const KernelCode* find_code(std::string_view kernel) {
-    for (std::span<const KernelCode> table : {window_code(), sampling_code(), recurrent_code(), linear_code(),
-                                              reduction_code(), movement_code(), data_code()})
+    for (std::span<const KernelCode> table :
+         {window_code(), sampling_code(), recurrent_code(), linear_code(), reduction_code(), movement_code(),
+          indexing_code(), order_code(), data_code()})
         if (auto found = std::ranges::find(table, kernel, &KernelCode::kernel); found != table.end()) return &*found;
     return nullptr;
 }
@@ -32,8 +33,20 @@ void StepWriter::begin() {
     out_.line("[[maybe_unused]] const i64* d = f.d;");
 }
 
+// bind() has checked the sizes that it knows, but for those in regions, which may never run.
+void StepWriter::check_sizes(const Value& value) {
+    for (const Dim& d : value.type().shape()) {
+        if (d.lower_bound().value_or(-1) >= 0 || (c_.region_depth == 0 && c_.plan.known_at_entry(d))) continue;
+        int check = c_.plan.check("a tensor would have the size {0}", c_.step.name);
+        out_.open("if (const i64 size = {}; size < 0) {{", size(d));
+        out_.line("return f.fail({}, size);", check);
+        out_.close();
+    }
+}
+
 void StepWriter::allocate() {
     for (const Value* value : c_.step.outputs) {
+        check_sizes(*value);
         const Buffer& buffer = c_.plan.buffers[static_cast<size_t>(c_.plan.buffer(*value))];
         if (buffer.place != Buffer::Dynamic) continue;
         out_.line("f.b[{}] = f.alloc({}, {});", c_.plan.buffer(*value), block_bytes_text(c_.plan, buffer.bytes),

@@ -20,8 +20,10 @@ struct KernelCode {
 
 // The tables.
 std::span<const KernelCode> data_code();
+std::span<const KernelCode> indexing_code();
 std::span<const KernelCode> linear_code();
 std::span<const KernelCode> movement_code();
+std::span<const KernelCode> order_code();
 std::span<const KernelCode> recurrent_code();
 std::span<const KernelCode> reduction_code();
 std::span<const KernelCode> sampling_code();
@@ -95,6 +97,7 @@ protected:
 
 private:
     void begin();
+    void check_sizes(const Value& value);
 };
 
 } // namespace cuvil

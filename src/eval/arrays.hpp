@@ -60,6 +60,7 @@ bool broadcast(const Array& x, const Result& y);
 bool slice(const Array& x, const std::vector<int64_t>& starts, const std::vector<int64_t>& steps, const Result& y);
 bool concat(std::span<const Array> x, int64_t axis, const Result& y);
 bool pad(const Array& x, const std::vector<int64_t>& low, double value, const Result& y);
+bool range(const Array& start, const Array& delta, const Result& y);
 // False if an index is out of range, too.
 bool gather(const Array& x, const Array& indices, int64_t axis, const Result& y);
 

@@ -157,6 +157,8 @@ bool gather(const OpNode& node, const Operands& x, const Result& y) {
     return evaluation::gather(x[0], x[1], from_front(node.get<int64_t>("axis"), x[0].shape.size()), y);
 }
 
+bool range(const OpNode&, const Operands& x, const Result& y) { return evaluation::range(x[0], x[1], y); }
+
 struct Row {
     std::string_view op;
     bool (*compute)(const OpNode&, const Operands&, const Result&);
@@ -175,6 +177,7 @@ constexpr Row rows[] = {
     {"matmul", matmul},
     {"max_pool2d", max_pool2d},
     {"pad", pad},
+    {"range", range},
     {"reduce_max", reduce},
     {"reduce_mean", reduce},
     {"reduce_min", reduce},

@@ -124,6 +124,12 @@ bool pad(const Array& x, const Ints& low, double value, const Result& y) {
     return copy({shape, y_strides, x_strides}, y, y_offset, x, x_offset);
 }
 
+bool range(const Array& start, const Array& delta, const Result& y) {
+    return with_type(y.type, NumberTypes(), [&]<class T>() {
+        fill_range<T>({0, y.count()}, *elements<T>(start), *elements<T>(delta), elements<T>(y));
+    });
+}
+
 bool gather(const Array& x, const Array& indices, int64_t axis, const Result& y) {
     int64_t outer = 1, inner = 1;
     for (size_t i = 0; i < x.shape.size(); i++) {

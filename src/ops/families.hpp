@@ -21,6 +21,7 @@ std::span<const OpDef> reduction_ops();
 std::span<const OpDef> normalization_ops();
 std::span<const OpDef> movement_ops();
 std::span<const OpDef> indexing_ops();
+std::span<const OpDef> order_ops();
 std::span<const OpDef> control_ops();
 
 } // namespace cuvil

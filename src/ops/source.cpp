@@ -3,6 +3,7 @@
 #include "ops/infer.hpp"
 
 #include <cstring>
+#include <string>
 
 namespace cuvil {
 namespace {
@@ -32,6 +33,30 @@ void infer_dims(Inference& in) {
     in.result_elements(values);
 }
 
+void infer_range(Inference& in) {
+    const Type &start = in.ranked(0), &delta = in.ranked(1);
+    const Shape& count = in.node().get<Shape>("size");
+    if (start.rank() != 0 || start != delta) in.fail("start and delta must be scalars of one dtype");
+    if (count.size() != 1) in.fail("attribute 'size' needs one size");
+    in.result(start.with_shape(count));
+}
+
+void infer_read_size(Inference& in) {
+    const Type& x = in.ranked(0);
+    auto count = element_count(x.shape()).constant();
+    int64_t at = in.node().get<int64_t>("at");
+    if (!count || at < 0 || at >= *count) in.fail(x.text() + " has no element " + std::to_string(at));
+}
+
+// Without elements it may stand for an optional that is empty.
+void infer_list(Inference& in) {
+    const Type& given = in.node().result().type();
+    if (in.operand_count() == 0 && given.kind() == Type::Kind::Optional) return in.result(given);
+    std::vector<Type> types;
+    for (size_t i = 0; i < in.operand_count(); i++) types.push_back(in.type(i));
+    in.result(Type::tuple(std::move(types)));
+}
+
 const OpDef defs[] = {
     {
         .name = "constant",
@@ -55,6 +80,32 @@ const OpDef defs[] = {
         .attributes = {{"values", AttributeKind::Dims}},
         .infer = infer_dims,
         .lower = kernel("dims"),
+    },
+    {
+        .name = "range",
+        .summary = "start, start + delta, start + 2 * delta, ..., `size` of them",
+        .operands = {{"start", Accepts::Number}, {"delta", Accepts::Number}},
+        .attributes = {{"size", AttributeKind::Dims}},
+        .infer = infer_range,
+        .lower = kernel("range"),
+    },
+    {
+        .name = "read_size",
+        .summary = "Makes element `at` of x known as the size that `count` names: 0 if it is negative; if `negated`, "
+                   "that of -x. An element is the difference of the two.",
+        .operands = {{"x", Accepts::Index}},
+        .attributes = {{"at", AttributeKind::Int},
+                       {"count", AttributeKind::String},
+                       {"negated", AttributeKind::Bool, false}},
+        .results = {},
+        .infer = infer_read_size,
+        .lower = kernel("read_size"),
+    },
+    {
+        .name = "list",
+        .summary = "The operands as one value, of which importers take them again: a list of known length",
+        .operands = {{"values", Accepts::Any, OperandDef::Variadic}},
+        .infer = infer_list,
     },
     {
         .name = "require",

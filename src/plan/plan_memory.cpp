@@ -216,13 +216,15 @@ private:
         for (Step& step : region.steps) {
             time_++;
             for (Value* v : memory_operands(step)) use(*v);
-            if (step.kind == Step::Control)
+            if (step.kind == Step::Control) {
                 visit_control(step);
-            else
-                for (Value* out : step.outputs) {
-                    bind_results(*out->producer());
-                    make(*out, time_);
-                }
+                continue;
+            }
+            if (step.anchor) bind_results(*step.anchor);
+            for (Value* out : step.outputs) {
+                bind_results(*out->producer());
+                make(*out, time_);
+            }
         }
     }
 

@@ -143,7 +143,8 @@ TEST(Lower, GatherReportsTheFirstIndexOutOfRange) {
     EXPECT_EQ(y, (std::vector<float>{4, 1, 3}));
     EXPECT_EQ(m.run({tensor(x, x_shape), tensor(bad, shape)}, out), CUVIL_ERROR_MODEL);
     EXPECT_EQ(m.failure.values[0], 9);
-    EXPECT_EQ(m.failure.values[1], 4);
+    EXPECT_EQ(m.failure.values[1], 0);
+    EXPECT_EQ(m.failure.values[2], 4);
 }
 
 TEST(Lower, PaddingMayBeInfinite) {

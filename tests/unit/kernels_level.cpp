@@ -292,7 +292,7 @@ template <bool Layer, class T> void run_norm(const i64* p, const void* const* in
 }
 
 void run_argmax(const i64* p, const void* const* in, void* const* out) {
-    arg_extreme<true>(p[1], p[2], {0, p[0] * p[2]}, input<f32>(in, 0), output<i64>(out, 0));
+    arg_extreme<true, false>(p[1], p[2], {0, p[0] * p[2]}, input<f32>(in, 0), output<i64>(out, 0));
 }
 
 // p = shape[3], strides of y, strides of x, parts.
