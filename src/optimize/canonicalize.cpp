@@ -42,8 +42,8 @@ private:
         rewriter_.insert_before(node);
         rewriter_.set_location(node.location());
         learn_elements(node);
-        return inline_constant_if(node, rewriter_) || fold_constant(node, rewriter_, context_.evaluate) ||
-               apply_rules(node);
+        return inline_constant_if(node, rewriter_) || fold_read_size(node, rewriter_) ||
+               fold_constant(node, rewriter_, context_.evaluate) || apply_rules(node);
     }
 
     // An operand may have become known since the node was made.

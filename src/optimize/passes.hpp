@@ -21,6 +21,7 @@ void decompose(FuncIR& function, PassContext& context);
 // Steps of canonicalize; each says whether it changed something.
 bool fold_constant(OpNode& node, Rewriter& rewriter, const ConstantEvaluator& evaluate);
 bool inline_constant_if(OpNode& node, Rewriter& rewriter);
+bool fold_read_size(OpNode& node, Rewriter& rewriter);
 bool merge_common_subexpressions(Region& region, Rewriter& rewriter);
 bool remove_dead_code(FuncIR& function, Rewriter& rewriter);
 void remove_unused_weights(Program& program);

@@ -1,0 +1,101 @@
+#include "optimize/known_sizes.hpp"
+
+#include "optimize/passes.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace cuvil {
+namespace {
+
+// What is larger is no size.
+constexpr int64_t largest_size = int64_t{1} << 40;
+
+Dim substituted(const Dim& dim, const Sizes& sizes) {
+    return dim.substitute([&](const std::string& symbol) -> std::optional<Dim> {
+        auto found = sizes.find(symbol);
+        return found == sizes.end() ? std::nullopt : std::optional(found->second);
+    });
+}
+
+std::vector<Dim> substituted(std::vector<Dim> dims, const Sizes& sizes) {
+    for (Dim& dim : dims) dim = substituted(dim, sizes);
+    return dims;
+}
+
+Type substituted(const Type& type, const Sizes& sizes) {
+    auto elements = [&] {
+        std::vector<Type> all;
+        for (const Type& element : type.elements()) all.push_back(substituted(element, sizes));
+        return all;
+    };
+    switch (type.kind()) {
+    case Type::Kind::Tensor: return type.has_rank() ? type.with_shape(substituted(type.shape(), sizes)) : type;
+    case Type::Kind::List: return Type::list(elements().at(0));
+    case Type::Kind::Optional: return Type::optional(elements().at(0));
+    case Type::Kind::Tuple: return Type::tuple(elements());
+    default: return type;
+    }
+}
+
+void substitute(Value& value, const Sizes& sizes) {
+    value.set_type(substituted(value.type(), sizes));
+    if (value.elements()) value.set_elements(substituted(*value.elements(), sizes));
+}
+
+// Element `at` of a constant; nothing where it is not known, or no size.
+std::optional<int64_t> constant_element(const Program& program, const Value& value, int64_t at) {
+    auto bytes = constant_bytes(program, value);
+    if (!bytes) return std::nullopt;
+    int64_t element = 0;
+    if (value.type().dtype() == DType::I64) {
+        std::memcpy(&element, bytes->data() + static_cast<size_t>(at) * sizeof element, sizeof element);
+    } else {
+        int32_t narrow = 0;
+        std::memcpy(&narrow, bytes->data() + static_cast<size_t>(at) * sizeof narrow, sizeof narrow);
+        element = narrow;
+    }
+    return element >= -largest_size && element <= largest_size ? std::optional(element) : std::nullopt;
+}
+
+// Whether all that is required may still hold. What cannot is left to fail with its sentence while running.
+bool may_hold(const Region& region, const Sizes& sizes) {
+    return std::ranges::all_of(region.nodes(), [&](const auto& node) {
+        for (const auto& inner : node->regions())
+            if (!may_hold(*inner, sizes)) return false;
+        if (node->op() != "require") return true;
+        const Shape &left = node->template get<Shape>("left"), &right = node->template get<Shape>("right");
+        for (size_t i = 0; i < left.size(); i++)
+            if (compare(substituted(left[i], sizes), substituted(right[i], sizes)) == Equality::Different) return false;
+        return true;
+    });
+}
+
+} // namespace
+
+void substitute_sizes(Region& region, const Sizes& sizes, Rewriter& rewriter) {
+    for (const auto& argument : region.arguments()) substitute(*argument, sizes);
+    for (const auto& node : region.nodes()) {
+        for (const auto& result : node->results()) substitute(*result, sizes);
+        for (const AttributeDef& attribute : node->def().attributes)
+            if (attribute.kind == AttributeKind::Dims && node->attributes().contains(attribute.name))
+                rewriter.set_attribute(*node, std::string(attribute.name),
+                                       substituted(node->get<Shape>(attribute.name), sizes));
+        for (const auto& inner : node->regions()) substitute_sizes(*inner, sizes, rewriter);
+    }
+}
+
+bool fold_read_size(OpNode& node, Rewriter& rewriter) {
+    if (node.op() != "read_size") return false;
+    auto element = constant_element(rewriter.program(), *node.operand(0), node.get<int64_t>("at"));
+    if (!element) return false;
+    Region& body = rewriter.function().body();
+    Sizes sizes{
+        {node.get<std::string>("count"), std::max<int64_t>(node.get<bool>("negated") ? -*element : *element, 0)}};
+    if (!may_hold(body, sizes)) return false;
+    rewriter.erase(node);
+    substitute_sizes(body, sizes, rewriter);
+    return true;
+}
+
+} // namespace cuvil
