@@ -318,6 +318,16 @@ Value& GraphBuilder::reduce(std::string_view op, Value& x, const std::vector<int
     return keep ? reduced : squeeze(reduced, axes);
 }
 
+Value& GraphBuilder::gather(Value& x, Value& indices, int64_t axis) {
+    return make("gather", {&x, &indices}, {{"axis", axis}});
+}
+
+Value& GraphBuilder::range(Value& start, Value& delta, const Dim& size) {
+    return make("range", {&start, &delta}, {{"size", Shape{size}}});
+}
+
+Value& GraphBuilder::positions(const Dim& size, DType dtype) { return range(scalar(dtype, 0), scalar(dtype, 1), size); }
+
 Value& GraphBuilder::matmul(Value& a, Value& b) {
     if (a.type().rank() == 0 || b.type().rank() == 0)
         throw ImportError("shape-mismatch",
@@ -393,15 +403,7 @@ void GraphBuilder::require_equal(const Dim& a, const Dim& b) {
         throw ImportError("shape-mismatch", fmt::format("sizes {} and {} must be equal", a.text(), b.text()));
     case Equality::Unknown: break;
     }
-    for (const Level& level : levels_)
-        if (level.required.contains({a, b})) return;
-    levels_.back().required.emplace(a, b);
-    rewriter_.create_typed(
-        "require", {},
-        {{"left", Shape{a}},
-         {"right", Shape{b}},
-         {"message", fmt::format("sizes {} and {} must be equal, but are {{0}} and {{1}}", a.text(), b.text())}},
-        {});
+    require(a, b, fmt::format("sizes {} and {} must be equal, but are {{0}} and {{1}}", a.text(), b.text()));
 }
 
 std::optional<double> GraphBuilder::constant_number(const Value& value) const {
@@ -460,7 +462,7 @@ Dim GraphBuilder::fresh_dim(std::string_view hint) {
 }
 
 void GraphBuilder::enter(Region& region) {
-    levels_.push_back({&region, {}, {}});
+    levels_.push_back({&region, {}, {}, {}});
     rewriter_.insert_at_end(region);
 }
 

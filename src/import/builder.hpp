@@ -5,6 +5,7 @@
 #include "ir/rewriter.hpp"
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <span>
@@ -57,6 +58,12 @@ public:
     Value& pad(Value& x, const Shape& low, const Shape& high, double value);
     // reduce_sum, ... over `axes` (in range, each once); without `keep` they disappear.
     Value& reduce(std::string_view op, Value& x, const std::vector<int64_t>& axes, bool keep);
+    // Along the axis; indices are i64 or i32.
+    Value& gather(Value& x, Value& indices, int64_t axis);
+    // start, start + delta, ...: `size` of them; both are scalars of one dtype.
+    Value& range(Value& start, Value& delta, const Dim& size);
+    // 0, 1, 2, ...
+    Value& positions(const Dim& size, DType dtype = DType::I64);
     Value& matmul(Value& a, Value& b); // NumPy's: vectors, and stacks that broadcast
 
     // A constant of rank 0. Integers hold `value` exactly or throw ImportError.
@@ -68,6 +75,20 @@ public:
 
     // Does nothing for equal dims, throws for different ones ("shape-mismatch"), and makes a `require` for others.
     void require_equal(const Dim& a, const Dim& b);
+
+    // Makes a `require` of `message`, in which {0} and {1} are the sizes; once for each pair.
+    void require(const Dim& left, const Dim& right, std::string message);
+    // "`what` is -3, expected at least 0", here if it is known, else while running.
+    void require_at_least(const Dim& dim, int64_t least, std::string_view what);
+
+    // ---- Sizes from data. Elements that are not known when compiling are read while running, each into symbols of the
+    // region that the value belongs to. Throw ImportError ("data-dependent-shape") where their number is not known.
+    std::vector<Dim> sizes_of(Value& integers);
+    // The same with `what` required not to be negative.
+    std::vector<Dim> counts_of(Value& integers, std::string_view what);
+    // How many elements they are, and what is known of them without reading.
+    int64_t length_of(const Value& integers) const;
+    std::vector<std::optional<Dim>> known_elements(const Value& integers) const;
 
     // The value of a constant with one element, seen through reshapes and casts.
     std::optional<double> constant_number(const Value& value) const;
@@ -83,11 +104,18 @@ public:
     std::set<std::string> leave();
 
 private:
+    // An element is the difference of the two, of which one is 0: symbols are never negative.
+    struct ReadSize {
+        Dim size, below_zero;
+    };
     struct Level {
         Region* region;
         std::set<std::string> symbols;
         std::set<std::pair<Dim, Dim>> required;
+        std::map<const Value*, std::vector<ReadSize>> read; // of the region's own values
     };
+    const std::vector<ReadSize>& read(Value& integers);
+
     Rewriter rewriter_;
     std::vector<Level> levels_;
 };

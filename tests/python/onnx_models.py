@@ -65,12 +65,12 @@ def mixed_faults() -> onnx.ModelProto:
 def unsupported_operators() -> onnx.ModelProto:
     nodes = [node("FancyNorm", ["x"], "h0", "/norm.0/FancyNorm", "com.example")]
     nodes += [node("FancyNorm", [f"h{i}"], f"h{i + 1}", f"/norm.{i + 1}/FancyNorm", "com.example") for i in range(5)]
-    nodes += [node("Einsum", ["h5", "h5"], "y", "/Einsum", equation="ij,kj->ik")]
+    nodes += [node("TfIdfVectorizer", ["h5"], "y", "/TfIdfVectorizer")]
     return model(nodes, [X], ["y"])
 
 
 def data_dependent_shape() -> onnx.ModelProto:
-    return model([node("Reshape", ["x", "shape"], "y", "/Reshape")], [X, value("shape", [2], I64)], ["y"])
+    return model([node("Reshape", ["x", "shape"], "y", "/Reshape")], [X, value("shape", ["K"], I64)], ["y"])
 
 
 def contradictory_output() -> onnx.ModelProto:

@@ -48,7 +48,7 @@ Values constant_of_shape(Node& node) {
     const TensorProto* given = node.tensor("value");
     Value& value = given ? node.constant(*given, "attribute \"value\"") : build.scalar(DType::F32, 0);
     if (!checked_count(value.type().shape()).is(1)) bad_attribute("attribute \"value\" does not have one element");
-    return {&build.broadcast_to(build.reshape(value, {}), node.sizes(0))};
+    return {&build.broadcast_to(build.reshape(value, {}), node.counts(0, "a size"))};
 }
 
 Values shape(Node& node) {
@@ -64,49 +64,61 @@ Values shape(Node& node) {
 
 Values size(Node& node) { return {&node.build.dims({checked_count(node.type(0).shape())}, {})}; }
 
-// start, start + delta, ... below limit, when all three are known.
+// ceil((limit - start) / delta), at least 0, where all three are known.
+std::optional<Dim> known_count_of_range(Node& node) {
+    std::vector<Dim> elements;
+    std::vector<double> numbers;
+    for (size_t i = 0; i < 3; i++) {
+        if (const auto& known = node.input(i).elements()) elements.push_back(known->at(0));
+        if (auto number = node.build.constant_number(node.input(i))) numbers.push_back(*number);
+    }
+    if (elements.size() == 3 && elements[2].constant() && !elements[2].is(INT64_MIN))
+        return Dim::max(Dim::ceildiv(elements[1] - elements[0], elements[2]), 0);
+    if (numbers.size() < 3 || !is_floating(node.type(0).dtype())) return std::nullopt;
+    double span = numbers[1] - numbers[0];
+    if (node.type(0).dtype() == DType::F32) span = static_cast<float>(numbers[1]) - static_cast<float>(numbers[0]);
+    double count = std::max(std::ceil(span / numbers[2]), 0.0);
+    if (!(count <= static_cast<double>(most_range))) node.unsupported(fmt::format("{} elements", count));
+    return static_cast<int64_t>(count);
+}
+
+// The same as a tensor.
+Value& count_of_range(GraphBuilder& build, Value& start, Value& limit, Value& delta) {
+    Value& span = build.elementwise("sub", {&limit, &start});
+    if (is_floating(start.type().dtype())) {
+        Value& steps = build.elementwise("div", {&build.cast(span, DType::F64), &build.cast(delta, DType::F64)});
+        return build.cast(build.make("ceil", {&steps}), DType::I64);
+    }
+    // Rounded away from the start: 1 + (span - sign) / delta where the range goes the way of delta.
+    auto both = [&](std::string_view comparison) -> Value& {
+        return build.elementwise("logical_and",
+                                 {&build.elementwise(comparison, span, 0), &build.elementwise(comparison, delta, 0)});
+    };
+    Value& goes_on = build.elementwise("logical_or", {&both("greater"), &both("less")});
+    Value& before =
+        build.elementwise("div", {&build.elementwise("sub", {&span, &build.make("sign", {&delta})}), &delta});
+    return build.cast(build.make("where", {&goes_on, &build.elementwise("add", before, 1), &build.scalar(start, 0)}),
+                      DType::I64);
+}
+
+// start, start + delta, ... below limit.
 Values range(Node& node) {
     GraphBuilder& build = node.build;
     DType dtype = node.type(0).dtype();
+    std::vector<Value*> operands;
     for (size_t i = 0; i < 3; i++) {
         if (node.type(i).dtype() != dtype) throw ImportError("type-mismatch", "the operands have different types");
         if (!checked_count(node.type(i).shape()).is(1))
             throw ImportError("shape-mismatch", "the operands must be scalars");
+        operands.push_back(&build.reshape(node.input(i), {}));
     }
-    if (is_integer(dtype)) {
-        int64_t start = 0, limit = 0, delta = 0, span = 0;
-        if (dtype == DType::I64 || dtype == DType::I32) {
-            start = node.numbers(0).at(0);
-            limit = node.numbers(1).at(0);
-            delta = node.numbers(2).at(0);
-        } else {
-            node.unsupported("elements of type " + std::string(name(dtype)));
-        }
-        if (delta == 0) throw ImportError("bad-node", "the step is 0");
-        if (__builtin_sub_overflow(limit, start, &span) || delta == INT64_MIN) throw DimOverflow();
-        int64_t count = std::max<int64_t>(Dim::ceildiv(span, delta).constant().value(), 0);
-        if (count > most_range) node.unsupported(fmt::format("{} elements", count));
-        std::vector<int64_t> values;
-        for (int64_t i = 0; i < count; i++) values.push_back(start + i * delta);
-        return {&build.cast(build.rewriter().constant(values, {count}), dtype)};
+    if (build.constant_number(*operands[2]) == 0) throw ImportError("bad-node", "the step is 0");
+    std::optional<Dim> count = known_count_of_range(node);
+    if (!count) {
+        Value& counted = count_of_range(build, *operands[0], *operands[1], *operands[2]);
+        count = build.counts_of(build.elementwise("maximum", counted, 0), "the number of elements").at(0);
     }
-    auto start = build.constant_number(node.input(0)), limit = build.constant_number(node.input(1)),
-         delta = build.constant_number(node.input(2));
-    if (!start || !limit || !delta) throw ImportError("data-dependent-shape", "the operands are no constants");
-    if (*delta == 0) throw ImportError("bad-node", "the step is 0");
-    double count = std::max(std::ceil((*limit - *start) / *delta), 0.0);
-    if (!(count <= static_cast<double>(most_range))) node.unsupported(fmt::format("{} elements", count));
-    Shape shape{static_cast<int64_t>(count)};
-    if (dtype == DType::F64) {
-        std::vector<double> values;
-        for (int64_t i = 0; i < static_cast<int64_t>(count); i++)
-            values.push_back(*start + static_cast<double>(i) * *delta);
-        return {&build.rewriter().constant(Type::tensor(dtype, shape), bytes_of(values))};
-    }
-    std::vector<float> values;
-    for (int64_t i = 0; i < static_cast<int64_t>(count); i++)
-        values.push_back(static_cast<float>(*start) + static_cast<float>(i) * static_cast<float>(*delta));
-    return {&build.cast(build.rewriter().constant(Type::tensor(DType::F32, shape), bytes_of(values)), dtype)};
+    return {&build.range(*operands[0], *operands[2], *count)};
 }
 
 Values identity(Node& node) { return {&node.input(0)}; }
@@ -117,9 +129,9 @@ const Row rows[] = {
     {"Constant", 12, newest, constant, 0, 0,
      "value sparse_value value_float value_floats value_int value_ints value_string value_strings", "constant"},
     {"ConstantOfShape", 9, newest, constant_of_shape, 1, 1, "value", "broadcast"},
-    {"Identity", 1, newest, identity, 1, 1, "", ""},
-    {"Range", 11, 26, range, 3, 3, "", "constant"},
-    {"Range", 27, newest, range, 3, 3, "stash_type", "constant"},
+    {"Identity", 1, newest, identity, 1, 1, "", "", true},
+    {"Range", 11, 26, range, 3, 3, "", "range"},
+    {"Range", 27, newest, range, 3, 3, "stash_type", "range"},
     {"Shape", 1, 14, shape, 1, 1, "", "dims"},
     {"Shape", 15, newest, shape, 1, 1, "start end", "dims"},
     {"Size", 1, newest, size, 1, 1, "", "dims"},

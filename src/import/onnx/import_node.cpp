@@ -119,11 +119,16 @@ Values GraphImporter::build(const NodeProto& node, const Names& used, Scope& sco
                                       : row.most_inputs == any
                                           ? fmt::format("at least {}", row.least_inputs)
                                           : fmt::format("{} to {}", row.least_inputs, row.most_inputs)));
-    for (size_t i = 0; i < inputs.size(); i++)
-        if (inputs[i] && !inputs[i]->type().has_rank())
+    for (size_t i = 0; i < inputs.size(); i++) {
+        if (!inputs[i] || inputs[i]->type().has_rank()) continue;
+        if (!inputs[i]->type().is_tensor() && !row.takes_lists)
+            throw ImportError("unsupported-op", fmt::format("input {}, {}, is a sequence or an empty optional", i,
+                                                            quoted(node.inputs[i])));
+        if (inputs[i]->type().is_tensor())
             throw ImportError("unknown-rank",
                               fmt::format("the shape of input {}, {}, is not known", i, quoted(node.inputs[i])),
                               "give the shapes of the model's inputs when compiling");
+    }
     std::vector<bool> wanted;
     for (std::string_view name : node.outputs) wanted.push_back(!name.empty() && used.contains(name));
     Node view(node, opset, std::move(inputs), std::move(wanted), *this, scope);

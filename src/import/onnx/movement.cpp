@@ -11,11 +11,49 @@ namespace {
 // Axes of Unsqueeze; more than any tensor has are a fault.
 constexpr size_t most_axes = 64;
 
+// What the elements of the new shape mean is decided while running: 0 copies, -1 takes what is left.
+Value& new_shape_from_data(Node& node, bool keeps_zero) {
+    GraphBuilder& build = node.build;
+    const Shape& from = node.type(0).shape();
+    Value& to = build.cast(node.input(1), DType::I64);
+    auto count = static_cast<size_t>(build.length_of(to));
+    // Further elements have nothing to copy.
+    std::vector<Dim> own(from.begin(), from.begin() + static_cast<int64_t>(std::min(from.size(), count)));
+    Dim behind = checked_count(std::span(from).subspan(own.size()));
+    own.resize(count, 1);
+    Value& sizes = build.dims(own, {static_cast<int64_t>(count)});
+    Value& one = build.broadcast_to(build.scalar(DType::I64, 1), sizes.type().shape());
+    Value& is_copied = keeps_zero ? build.elementwise("less", one, 0) : build.elementwise("equal", to, 0);
+    Value& is_open = build.elementwise("equal", to, -1);
+    Value& is_other = build.make("logical_not", {&build.make("logical_or", {&is_copied, &is_open})});
+    Value& left = build.reduce("reduce_prod", build.make("where", {&is_copied, &one, &sizes}), {0}, true);
+    Value& known = build.reduce("reduce_prod", build.make("where", {&is_other, &to, &one}), {0}, true);
+    Value& open = build.elementwise("div", {&build.elementwise("mul", {&left, &build.dims({behind}, {1})}), &known});
+    Value& given = build.make("where", {&is_open, &build.broadcast_to(open, sizes.type().shape()), &to});
+    return build.make("where", {&is_copied, &sizes, &given});
+}
+
+Shape read_data_shape(Node& node, const std::vector<std::optional<Dim>>& known, bool keeps_zero) {
+    if (known.size() > most_axes) bad_attribute(fmt::format("{} axes are too many", known.size()));
+    Shape to = node.build.counts_of(new_shape_from_data(node, keeps_zero), "a size of the new shape");
+    for (size_t i = 0; i < to.size(); i++) {
+        if (!known[i]) continue;
+        bool is_plain = known[i]->lower_bound().value_or(-1) > 0 || (keeps_zero && known[i]->is(0));
+        if (is_plain) to[i] = *known[i];
+        if (known[i]->is(0) && !keeps_zero && i < node.type(0).shape().size()) to[i] = node.type(0).shape()[i];
+    }
+    return to;
+}
+
 // -1 takes what is left. Sizes that are copied do not count there, so that [0,4] becomes [0,4] under "copy, -1".
 Shape read_new_shape(Node& node) {
     const Shape& from = node.type(0).shape();
-    Shape to = node.sizes(1), left, known;
     bool keeps_zero = node.has_attribute("allowzero") && node.integer("allowzero") != 0;
+    std::vector<std::optional<Dim>> known_elements = node.build.known_elements(node.input(1));
+    bool is_known =
+        std::all_of(known_elements.begin(), known_elements.end(), [](const auto& d) { return d.has_value(); });
+    if (!is_known) return read_data_shape(node, known_elements, keeps_zero);
+    Shape to = node.sizes(1), left, known;
     std::optional<size_t> open;
     std::vector<bool> copied(from.size());
     for (size_t i = 0; i < to.size(); i++) {
@@ -64,8 +102,43 @@ Values transpose(Node& node) {
     return {&node.build.transpose(node.input(0), node.integers("perm").value_or(perm))};
 }
 
+// Which of `rank` axes the second input names, as 0 and 1.
+Value& named_axes(Node& node, int64_t rank) {
+    GraphBuilder& build = node.build;
+    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
+    Value& ones = build.broadcast_to(build.scalar(DType::I64, 1), node.type(1).shape());
+    return build.make("scatter_elements", {&zeros, &node.input(1), &ones});
+}
+
+// The sizes that stay come first in the order of what is named.
+Value& squeeze_by_data(Node& node) {
+    GraphBuilder& build = node.build;
+    const Shape& shape = node.type(0).shape();
+    auto rank = static_cast<int64_t>(shape.size()), left = rank - build.length_of(node.input(1));
+    if (left < 0) throw ImportError("bad-node", fmt::format("{} axes of {}", rank - left, node.type(0).text()));
+    Value& order = build.make("sort_rows", {&build.reshape(named_axes(node, rank), {rank, 1})});
+    Value& sizes = build.gather(build.dims(shape, {rank}), build.slice(order, 0, 0, left), 0);
+    return build.reshape(node.input(0), build.counts_of(sizes, "a size"));
+}
+
+// An axis that is not new is as many as there are such axes up to it.
+Value& unsqueeze_by_data(Node& node) {
+    GraphBuilder& build = node.build;
+    Shape shape = node.type(0).shape();
+    int64_t rank = static_cast<int64_t>(shape.size()) + build.length_of(node.input(1));
+    if (rank > static_cast<int64_t>(most_axes)) bad_attribute(fmt::format("{} axes are too many", rank));
+    Value& is_new = named_axes(node, rank);
+    Value& one = build.broadcast_to(build.scalar(DType::I64, 1), {rank});
+    Value& old = build.make("cum_sum", {&build.elementwise("sub", {&one, &is_new})}, {{"axis", int64_t{0}}});
+    shape.insert(shape.begin(), 1);
+    Value& sizes = build.gather(build.dims(shape, {static_cast<int64_t>(shape.size())}), old, 0);
+    Value& all = build.make("where", {&build.elementwise("equal", is_new, 1), &one, &sizes});
+    return build.reshape(node.input(0), build.counts_of(all, "a size"));
+}
+
 Values squeeze(Node& node) {
     Value& x = node.input(0);
+    if (node.has_input(1) && !node.known_numbers(1)) return {&squeeze_by_data(node)};
     if (auto axes = node.numbers(1, "axes"))
         return {&node.build.squeeze(x, normal_axes(std::move(*axes), x.type().rank()))};
     std::vector<int64_t> ones;
@@ -82,6 +155,7 @@ Values squeeze(Node& node) {
 
 Values unsqueeze(Node& node) {
     Value& x = node.input(0);
+    if (node.has_input(1) && !node.known_numbers(1)) return {&unsqueeze_by_data(node)};
     auto axes = node.numbers(1, "axes");
     if (!axes) bad_attribute("attribute \"axes\" is missing");
     if (axes->size() > most_axes) bad_attribute(fmt::format("{} axes are too many", axes->size()));
@@ -89,9 +163,22 @@ Values unsqueeze(Node& node) {
     return {&node.build.unsqueeze(x, normal_axes(std::move(*axes), rank))};
 }
 
+// A size of the new shape that only data shows may be 1 beside any other.
 Values expand(Node& node) {
+    GraphBuilder& build = node.build;
     Value& x = node.input(0);
-    return {&node.build.broadcast_to(x, broadcast_shapes(x.type().shape(), node.sizes(1)))};
+    const Shape& own = x.type().shape();
+    std::vector<std::optional<Dim>> known = build.known_elements(node.input(1));
+    Shape to = node.counts(1, "a size of the new shape");
+    for (size_t i = 1; i <= std::min(own.size(), to.size()); i++) {
+        const Dim& from = own[own.size() - i];
+        Dim& size = to[to.size() - i];
+        if (known[to.size() - i] || from.is(1)) continue;
+        build.require((size - from) * (size - 1), 0,
+                      fmt::format("a size of the new shape is neither 1 nor {}", from.text()));
+        size = from;
+    }
+    return {&build.broadcast_to(x, broadcast_shapes(own, to))};
 }
 
 Values concat(Node& node) {
@@ -109,12 +196,11 @@ Values concat(Node& node) {
 Values tile(Node& node) {
     GraphBuilder& build = node.build;
     const Shape& shape = node.type(0).shape();
-    std::vector<Dim> repeats = node.sizes(1);
+    std::vector<Dim> repeats = node.counts(1, "a number of repeats");
     if (repeats.size() != shape.size())
         throw ImportError("shape-mismatch", fmt::format("{} repeats for {}", repeats.size(), node.type(0).text()));
     Shape doubled, repeated, result;
     for (size_t i = 0; i < shape.size(); i++) {
-        if (repeats[i].constant().value_or(0) < 0) throw ImportError("bad-node", "a number of repeats is negative");
         doubled.insert(doubled.end(), {1, shape[i]});
         repeated.insert(repeated.end(), {repeats[i], shape[i]});
         result.push_back(repeats[i] * shape[i]);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 namespace cuvil::onnx {
@@ -96,32 +97,43 @@ int64_t Node::axis(std::string_view name, std::optional<int64_t> fallback, int64
     return normal_axis(integer(name, fallback), rank);
 }
 
-std::vector<Dim> Node::sizes(size_t i) const {
-    const Value& value = input(i);
+Value& Node::integers_of(size_t i) const {
+    Value& value = input(i);
     DType dtype = value.type().dtype();
     if (dtype != DType::I64 && dtype != DType::I32)
         throw ImportError("type-mismatch", fmt::format("input {} is {}, expected integers", i, value.type().text()));
-    if (checked_count(value.type().shape()).is(0)) return {};
-    if (!value.elements())
-        throw ImportError("data-dependent-shape",
-                          fmt::format("input {}, {}, depends on data and decides the shape of the result", i,
-                                      quoted(proto_.inputs.at(i))),
-                          "only constants and sizes of inputs can decide a shape here");
-    return *value.elements();
+    return value;
 }
 
-std::vector<int64_t> Node::numbers(size_t i) const {
+std::vector<Dim> Node::sizes(size_t i) const { return build.sizes_of(integers_of(i)); }
+
+std::vector<Dim> Node::counts(size_t i, std::string_view what) const { return build.counts_of(integers_of(i), what); }
+
+std::optional<std::vector<int64_t>> Node::known_numbers(size_t i) const {
+    const Value& value = integers_of(i);
     std::vector<int64_t> numbers;
-    for (const Dim& size : sizes(i)) {
+    if (checked_count(value.type().shape()).is(0)) return numbers;
+    if (!value.elements()) return std::nullopt;
+    for (const Dim& size : *value.elements()) {
         auto number = size.constant();
-        if (!number)
-            throw ImportError(
-                "data-dependent-shape",
-                fmt::format("input {}, {}, depends on the size {}", i, quoted(proto_.inputs.at(i)), size.text()),
-                "fix the sizes of the inputs when compiling");
+        if (!number) return std::nullopt;
         numbers.push_back(*number);
     }
     return numbers;
+}
+
+std::vector<int64_t> Node::numbers(size_t i) const {
+    if (auto numbers = known_numbers(i)) return *numbers;
+    const auto& elements = input(i).elements();
+    if (!elements)
+        throw ImportError("data-dependent-shape",
+                          fmt::format("input {}, {}, depends on data and decides the shape of the result", i,
+                                      quoted(proto_.inputs.at(i))),
+                          "only a constant will do here");
+    auto size = std::ranges::find_if(*elements, [](const Dim& d) { return !d.constant(); });
+    throw ImportError("data-dependent-shape",
+                      fmt::format("input {}, {}, depends on the size {}", i, quoted(proto_.inputs.at(i)), size->text()),
+                      "fix the sizes of the inputs when compiling");
 }
 
 std::optional<std::vector<int64_t>> Node::numbers(size_t i, std::string_view attribute) const {

@@ -52,10 +52,14 @@ public:
     // An axis attribute, counted from the front.
     int64_t axis(std::string_view name, std::optional<int64_t> fallback, int64_t rank) const;
 
-    // The elements of an integer input that must be known when compiling; numbers and expressions of sizes.
+    // The elements of an integer input as sizes; those that only data shows are read while running.
     std::vector<Dim> sizes(size_t i) const;
-    // The same where only numbers will do.
+    // The same where `what` may not be negative.
+    std::vector<Dim> counts(size_t i, std::string_view what) const;
+    // The same where only numbers that are known when compiling will do.
     std::vector<int64_t> numbers(size_t i) const;
+    // Nothing where they are not known.
+    std::optional<std::vector<int64_t>> known_numbers(size_t i) const;
     // The elements of input `i`, else of the attribute; nothing when both are left out.
     std::optional<std::vector<int64_t>> numbers(size_t i, std::string_view attribute) const;
 
@@ -75,6 +79,7 @@ public:
     [[noreturn]] void unsupported(const std::string& reason) const;
 
 private:
+    Value& integers_of(size_t i) const;
     const AttributeProto* find(std::string_view name, AttributeType type) const;
 
     const NodeProto& proto_;

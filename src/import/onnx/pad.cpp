@@ -5,25 +5,39 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 namespace cuvil::onnx {
 namespace {
 
-Value& pad_with_constant(Node& node, Value& x, const Shape& low, const Shape& high, double value) {
+// The padding is a number that is known when compiling, or a scalar.
+struct Filling {
+    std::optional<double> number = 0;
+    Value* scalar = nullptr;
+};
+
+Value& pad_with(Node& node, Value& x, const Shape& low, const Shape& high, const Filling& filling) {
+    GraphBuilder& build = node.build;
     DType dtype = x.type().dtype();
-    if (is_integer(dtype) && std::abs(value) > std::ldexp(1.0, 53)) node.unsupported("a padding value above 2^53");
-    if (dtype != DType::Bool) return node.build.pad(x, low, high, value);
-    return node.build.cast(node.build.pad(node.build.cast(x, DType::U8), low, high, value), DType::Bool);
+    bool is_exact = filling.number && (is_floating(dtype) || std::abs(*filling.number) <= std::ldexp(1.0, 53));
+    if (is_exact && dtype != DType::Bool) return build.pad(x, low, high, *filling.number);
+    if (is_exact) return build.cast(build.pad(build.cast(x, DType::U8), low, high, *filling.number), DType::Bool);
+    if (dtype == DType::Bool) {
+        Filling byte{{}, &build.cast(*filling.scalar, DType::U8)};
+        return build.cast(pad_with(node, build.cast(x, DType::U8), low, high, byte), DType::Bool);
+    }
+    // Where the padding is, is padded as well.
+    Value& inside = build.broadcast_to(build.scalar(DType::U8, 1), x.type().shape());
+    Value& is_inside = build.cast(build.pad(inside, low, high, 0), DType::Bool);
+    Value& padded = build.pad(x, low, high, 0);
+    return build.make("where", {&is_inside, &padded, &build.broadcast_to(*filling.scalar, padded.type().shape())});
 }
 
-// Parts of x itself, before and behind it.
+// Parts of x itself, before and behind it. The axis is longer than each of them.
 Value& pad_with_itself(Node& node, Value& x, int64_t axis, int64_t low, int64_t high, std::string_view mode) {
     GraphBuilder& build = node.build;
     const Dim size = x.type().dim(axis);
     bool is_edge = mode == "edge", is_reflected = mode == "reflect";
-    // The axis must be long enough for what is taken from it.
-    int64_t least = is_edge ? 1 : std::max(low, high) + (is_reflected ? 1 : 0);
-    if (low != 0 || high != 0) build.require_equal(Dim::max(Dim(least) - size, 0), 0);
     auto repeated = [&](const Dim& at, int64_t count) -> Value& {
         Shape shape = x.type().shape();
         shape[static_cast<size_t>(axis)] = count;
@@ -44,7 +58,29 @@ Value& pad_with_itself(Node& node, Value& x, int64_t axis, int64_t low, int64_t 
 
 bool may_be_negative(const Dim& padding) { return padding.lower_bound().value_or(-1) < 0; }
 
-Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> axes, double value) {
+// The same with any size of padding, also more than once around: the place of each element is computed.
+Value& pad_with_places(Node& node, Value& x, int64_t axis, const Dim& low, const Dim& high, std::string_view mode) {
+    GraphBuilder& build = node.build;
+    const Dim size = x.type().dim(axis);
+    build.require_at_least(size, 1, "the size of an axis that is padded with itself");
+    auto op = [&](std::string_view name, Value& a, Value& b) -> Value& { return build.elementwise(name, {&a, &b}); };
+    auto number = [&](const Dim& d) -> Value& { return build.dims({d}, {}); };
+    Value& at = op("sub", build.positions(low + size + high), number(low));
+    // at - period * floor(at / period), which is never negative.
+    auto wrapped = [&](const Dim& period) -> Value& {
+        Value& rest = op("sub", at, op("mul", op("div", at, number(period)), number(period)));
+        return build.make("where", {&build.elementwise("less", rest, 0), &op("add", rest, number(period)), &rest});
+    };
+    if (mode == "wrap") return build.gather(x, wrapped(size), axis);
+    if (mode == "edge")
+        return build.gather(x, op("minimum", build.elementwise("maximum", at, 0), number(size - 1)), axis);
+    // There and back again. An axis of one element is all there is.
+    Dim period = Dim::max(size * 2 - 2, 1);
+    Value& there = wrapped(period);
+    return build.gather(x, op("minimum", there, op("sub", number(size * 2 - 2), there)), axis);
+}
+
+Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> axes, const Filling& filling) {
     Value* x = &node.input(0);
     auto rank = static_cast<size_t>(x->type().rank());
     if (pads.size() != 2 * axes.size())
@@ -55,10 +91,11 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
     for (size_t i = 0; i < axes.size(); i++) {
         Dim before = pads[i], behind = pads[axes.size() + i];
         if (may_be_negative(before) || may_be_negative(behind)) {
-            if (!before.constant() || !behind.constant()) node.unsupported("padding that may be negative");
             // Negative padding cuts.
             Dim cut_low = Dim::max(Dim(0) - before, 0), cut_high = Dim::max(Dim(0) - behind, 0);
-            x = &node.build.slice(*x, axes[i], cut_low, x->type().dim(axes[i]) - cut_low - cut_high);
+            Dim left = x->type().dim(axes[i]) - cut_low - cut_high;
+            node.build.require_at_least(left, 0, "the size that is left by negative padding");
+            x = &node.build.slice(*x, axes[i], cut_low, left);
             before = Dim::max(before, 0);
             behind = Dim::max(behind, 0);
         }
@@ -66,12 +103,16 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
         high[static_cast<size_t>(axes[i])] = behind;
     }
     std::string_view mode = node.text("mode", "constant");
-    if (mode == "constant") return pad_with_constant(node, *x, low, high, value);
+    if (mode == "constant") return pad_with(node, *x, low, high, filling);
     if (mode != "edge" && mode != "reflect" && mode != "wrap") node.unsupported(fmt::format("mode \"{}\"", mode));
     for (size_t i = 0; i < rank; i++) {
+        if (low[i].is(0) && high[i].is(0)) continue;
         auto before = low[i].constant(), behind = high[i].constant();
-        if (!before || !behind) node.unsupported("padding that depends on a size");
-        x = &pad_with_itself(node, *x, static_cast<int64_t>(i), *before, *behind, mode);
+        auto axis = static_cast<int64_t>(i);
+        auto longest = before && behind ? std::optional(std::max(*before, *behind)) : std::nullopt;
+        bool is_once = longest && x->type().dim(axis).lower_bound().value_or(0) > *longest;
+        x = is_once ? &pad_with_itself(node, *x, axis, *before, *behind, mode)
+                    : &pad_with_places(node, *x, axis, low[i], high[i], mode);
     }
     return *x;
 }
@@ -79,17 +120,39 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
 Values pad_attributes(Node& node) {
     auto pads = node.integers("pads");
     if (!pads) bad_attribute("attribute \"pads\" is missing");
-    return {&pad_axes(node, {pads->begin(), pads->end()}, all_axes(node.type(0).rank()), node.real("value", 0))};
+    return {
+        &pad_axes(node, {pads->begin(), pads->end()}, all_axes(node.type(0).rank()), {node.real("value", 0), nullptr})};
+}
+
+// Pads of axes that only data shows, as pads of all axes.
+std::vector<Dim> pads_of_all_axes(Node& node) {
+    GraphBuilder& build = node.build;
+    int64_t rank = node.type(0).rank();
+    const Dim& count = node.type(3).dim(0);
+    Value& pads = build.cast(node.input(1), DType::I64);
+    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
+    std::vector<Dim> all;
+    for (const Dim& first : {Dim(0), count}) {
+        Value& half = build.slice(pads, 0, first, count);
+        Value& spread = build.make("scatter_elements", {&zeros, &node.input(3), &half});
+        std::vector<Dim> sizes = build.sizes_of(spread);
+        all.insert(all.end(), sizes.begin(), sizes.end());
+    }
+    return all;
 }
 
 Values pad(Node& node) {
-    double value = 0;
+    Filling filling;
     if (Value* given = node.optional_input(2)) {
-        auto number = node.build.constant_number(*given);
-        if (!number) node.unsupported("a padding value that is no constant");
-        value = *number;
+        if (!checked_count(given->type().shape()).is(1) || given->type().dtype() != node.type(0).dtype())
+            throw ImportError("bad-node", fmt::format("the padding value is {}", given->type().text()));
+        filling = {node.build.constant_number(*given), &node.build.reshape(*given, {})};
     }
-    return {&pad_axes(node, node.sizes(1), node.numbers(3, "axes").value_or(all_axes(node.type(0).rank())), value)};
+    bool are_axes_known = !node.has_input(3) || node.known_numbers(3);
+    if (are_axes_known)
+        return {
+            &pad_axes(node, node.sizes(1), node.numbers(3, "axes").value_or(all_axes(node.type(0).rank())), filling)};
+    return {&pad_axes(node, pads_of_all_axes(node), all_axes(node.type(0).rank()), filling)};
 }
 
 const Row rows[] = {

@@ -122,6 +122,11 @@ void GraphImporter::import_outputs(const GraphProto& graph, const Scope& scope) 
     for (const ValueInfoProto& output : graph.outputs) {
         Value* const* found = scope.find(output.name);
         if (!found || !*found || *found == &poison_) continue;
+        if (!(*found)->type().is_tensor()) {
+            diag_->error("unsupported-type", fmt::format("output {} is a sequence or an optional", quoted(output.name)),
+                         {file_, ""});
+            continue;
+        }
         check_output(output, (*found)->type());
         results.push_back(*found);
         function_.outputs.push_back({std::string(output.name), ""});

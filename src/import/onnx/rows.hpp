@@ -21,24 +21,30 @@ struct Row {
     int least_inputs, most_inputs;
     std::string_view attributes; // all that the definition has, with blanks between
     std::string_view builds;     // what it becomes, for `cuvil ops`
+    bool takes_lists = false;    // inputs need not be tensors
 };
 
 std::span<const Row> activation_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> convolution_rows();
+std::span<const Row> einsum_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> indexing_rows();
 std::span<const Row> linear_rows();
+std::span<const Row> loop_rows();
 std::span<const Row> movement_rows();
 std::span<const Row> normalization_rows();
+std::span<const Row> order_rows();
 std::span<const Row> pad_rows();
 std::span<const Row> pooling_rows();
 std::span<const Row> random_rows();
+std::span<const Row> rearrange_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> reduction_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> sampling_rows();
+std::span<const Row> sequence_rows();
 std::span<const Row> slice_rows();
 std::span<const Row> softmax_rows();
 

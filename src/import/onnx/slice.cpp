@@ -74,7 +74,82 @@ Values slice_attributes(Node& node) {
         &slice_axes(node, {starts->begin(), starts->end()}, {ends->begin(), ends->end()}, node.integers("axes"), {})};
 }
 
+// Starts, ends and steps of all axes, as data, and which axes may be cut.
+struct DataRanges {
+    Value *starts, *ends, *steps;
+    std::vector<int64_t> axes;
+};
+
+// The inputs as they are, or put into vectors of all axes where only data shows which they mean.
+DataRanges data_ranges(Node& node) {
+    GraphBuilder& build = node.build;
+    int64_t rank = node.type(0).rank(), count = build.length_of(node.input(1));
+    auto as_i64 = [&](size_t i) -> Value& { return build.cast(node.input(i), DType::I64); };
+    Value& ones = build.broadcast_to(build.scalar(DType::I64, 1), {count});
+    DataRanges given{&as_i64(1), &as_i64(2), node.has_input(4) ? &as_i64(4) : &ones, all_axes(rank)};
+    if (!node.has_input(3)) {
+        given.axes.resize(static_cast<size_t>(std::min(rank, count)));
+        return given;
+    }
+    if (auto axes = node.known_numbers(3)) {
+        given.axes = *axes;
+        for (int64_t& axis : given.axes) axis = normal_axis(axis, rank);
+        normal_axes(given.axes, rank); // each once
+        return given;
+    }
+    auto spread = [&](Value& to, Value& values) -> Value* {
+        return &build.make("scatter_elements", {&to, &as_i64(3), &values});
+    };
+    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
+    Value& all_ones = build.broadcast_to(build.scalar(DType::I64, 1), {rank});
+    given.starts = spread(zeros, *given.starts);
+    given.ends = spread(build.dims(node.type(0).shape(), {rank}), *given.ends);
+    given.steps = spread(all_ones, *given.steps);
+    return given;
+}
+
+// Of steps that only data shows: what is picked along an axis is computed while running.
+Value& slice_by_data(Node& node) {
+    GraphBuilder& build = node.build;
+    Value* x = &node.input(0);
+    DataRanges ranges = data_ranges(node);
+    Shape sizes;
+    for (int64_t axis : ranges.axes) sizes.push_back(x->type().dim(axis));
+    auto op = [&](std::string_view name, Value& a, Value& b) -> Value& { return build.elementwise(name, {&a, &b}); };
+    auto where = [&](Value& c, Value& a, Value& b) -> Value& {
+        return build.make("where", build.broadcast_together({&c, &a, &b}));
+    };
+    Value &zero = build.scalar(DType::I64, 0), &one = build.scalar(DType::I64, 1);
+    Value &size = build.dims(sizes, {static_cast<int64_t>(sizes.size())}), &last = op("sub", size, one);
+    Value& step = *ranges.steps;
+    Value& goes_back = op("less", step, zero);
+    // From the front, and between the ends: 0 .. size, or -1 .. size - 1 on the way back.
+    auto clamp = [&](Value& at, Value& low) -> Value& {
+        Value& wrapped = where(op("less", at, zero), op("add", at, size), at);
+        return op("minimum", op("maximum", wrapped, low), where(goes_back, last, size));
+    };
+    Value& start = clamp(*ranges.starts, zero);
+    Value& end = clamp(*ranges.ends, where(goes_back, build.scalar(DType::I64, -1), zero));
+    Value& span = op("sub", end, start);
+    Value& goes_on = where(goes_back, op("less", span, zero), op("greater", span, zero));
+    Value& more = op("div", op("sub", span, build.make("sign", {&step})), step);
+    std::vector<Dim> counts = build.counts_of(where(goes_on, op("add", more, one), zero), "a size");
+    for (const Dim& is_step : build.counts_of(op("minimum", build.make("abs", {&step}), one), "a step"))
+        build.require(is_step, 1, "a step is 0");
+    for (size_t i = 0; i < ranges.axes.size(); i++) {
+        auto at = static_cast<int64_t>(i);
+        auto scalar = [&](Value& v) -> Value& { return build.reshape(build.slice(v, 0, at, 1), {}); };
+        x = &build.gather(*x, build.range(scalar(start), scalar(step), counts[i]), ranges.axes[i]);
+    }
+    return *x;
+}
+
 Values slice(Node& node) {
+    auto is_number = [&](size_t i) { return !node.has_input(i) || node.known_numbers(i); };
+    for (size_t i = 1; i < node.input_count(); i++)
+        if (node.has_input(i) && (node.type(i).rank() != 1 || node.type(i).dim(0) != node.type(1).dim(0)))
+            throw ImportError("bad-node", "starts, ends, axes and steps have different lengths");
+    if (!is_number(3) || !is_number(4)) return {&slice_by_data(node)};
     return {&slice_axes(node, node.sizes(1), node.sizes(2), node.numbers(3, "axes"), node.numbers(4, "steps"))};
 }
 
@@ -99,7 +174,7 @@ Values cut(Node& node, int64_t axis, const std::vector<Dim>& sizes) {
 Values split(Node& node) {
     int64_t axis = node.axis("axis", 0, node.type(0).rank());
     const Dim& size = node.type(0).dim(axis);
-    if (node.has_input(1)) return cut(node, axis, node.sizes(1));
+    if (node.has_input(1)) return cut(node, axis, node.counts(1, "the size of a part"));
     if (auto given = node.integers("split")) return cut(node, axis, {given->begin(), given->end()});
     auto count = static_cast<int64_t>(node.output_count());
     if (node.has_attribute("num_outputs") && node.integer("num_outputs") != count)

@@ -1,0 +1,184 @@
+// Sequences and optionals. A list whose length is known dissolves: its elements are values of the graph, and a `list`
+// node that nothing reads in the end holds them together meanwhile. An empty optional is a `list` of nothing.
+#include "import/onnx/rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace cuvil::onnx {
+namespace {
+
+bool is_list(const Value& value) { return value.type().kind() == Type::Kind::Tuple; }
+bool is_empty_optional(const Value& value) { return value.type().kind() == Type::Kind::Optional; }
+
+Values list_of(Node& node, size_t input) {
+    const Value& value = node.input(input);
+    if (!is_list(value))
+        throw ImportError("type-mismatch",
+                          fmt::format("input {} is {}, expected a sequence", input, value.type().text()));
+    if (!value.producer()) node.unsupported("a sequence whose length is not known when compiling");
+    return {value.producer()->operands().begin(), value.producer()->operands().end()};
+}
+
+Value& make_list(Node& node, const Values& values) {
+    if (std::ranges::any_of(values, [&](const Value* v) { return node.is_poison(v); })) return node.poison();
+    return node.build.rewriter().make("list", values);
+}
+
+// A position counted from the front, in a list of `count` elements.
+size_t position(Node& node, size_t input, size_t count, size_t past_the_end) {
+    auto given = node.known_numbers(input);
+    if (!given || given->size() != 1) node.unsupported("a position in a sequence that is not known when compiling");
+    auto size = static_cast<int64_t>(count);
+    int64_t at = given->front() < 0 ? given->front() + size : given->front();
+    if (at < 0 || at >= size + static_cast<int64_t>(past_the_end))
+        throw ImportError("bad-node", fmt::format("position {} in a sequence of {}", given->front(), count));
+    return static_cast<size_t>(at);
+}
+
+Values sequence_construct(Node& node) {
+    Values values;
+    for (size_t i = 0; i < node.input_count(); i++) values.push_back(&node.input(i));
+    return {&make_list(node, values)};
+}
+
+Values sequence_empty(Node& node) { return {&make_list(node, {})}; }
+
+Values sequence_insert(Node& node) {
+    Values values = list_of(node, 0);
+    size_t at = node.has_input(2) ? position(node, 2, values.size(), 1) : values.size();
+    values.insert(values.begin() + static_cast<std::ptrdiff_t>(at), &node.input(1));
+    return {&make_list(node, values)};
+}
+
+Values sequence_erase(Node& node) {
+    Values values = list_of(node, 0);
+    if (values.empty()) throw ImportError("bad-node", "an empty sequence has nothing to erase");
+    size_t at = node.has_input(1) ? position(node, 1, values.size(), 0) : values.size() - 1;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(at));
+    return {&make_list(node, values)};
+}
+
+// Where only data shows the position, elements of one shape are put behind each other.
+Values sequence_at(Node& node) {
+    GraphBuilder& build = node.build;
+    Values values = list_of(node, 0);
+    if (node.known_numbers(1)) return {values[position(node, 1, values.size(), 0)]};
+    Values stacked;
+    for (Value* value : values) {
+        if (value->type() != values[0]->type())
+            node.unsupported("a position that is not known when compiling, in a sequence of different shapes");
+        stacked.push_back(&build.unsqueeze(*value, {0}));
+    }
+    if (values.empty()) throw ImportError("bad-node", "a position in an empty sequence");
+    return {&build.gather(build.concat(stacked, 0), build.reshape(node.input(1), {}), 0)};
+}
+
+Values sequence_length(Node& node) {
+    auto count = static_cast<int64_t>(list_of(node, 0).size());
+    return {&node.build.dims({count}, {})};
+}
+
+Values split_to_sequence(Node& node) {
+    GraphBuilder& build = node.build;
+    Value& x = node.input(0);
+    int64_t axis = node.axis("axis", 0, x.type().rank());
+    const Dim size = x.type().dim(axis);
+    std::vector<Dim> sizes;
+    if (node.has_input(1) && node.type(1).rank() == 1) {
+        sizes = node.counts(1, "the size of a part");
+    } else {
+        auto part = node.has_input(1) ? node.known_numbers(1) : std::vector<int64_t>{1};
+        if (!part || !size.constant()) node.unsupported("a number of parts that is not known when compiling");
+        if (part->at(0) < 1) throw ImportError("bad-node", fmt::format("parts of size {}", part->at(0)));
+        for (int64_t left = *size.constant(); left > 0; left -= part->at(0))
+            sizes.push_back(std::min(left, part->at(0)));
+    }
+    Values parts;
+    Dim start = 0;
+    for (const Dim& part : sizes) {
+        parts.push_back(&build.slice(x, axis, start, part));
+        start = start + part;
+        if (!node.has_input(1) && node.integer("keepdims", 1) == 0)
+            parts.back() = &build.squeeze(*parts.back(), {axis});
+    }
+    build.require_equal(start, size);
+    return {&make_list(node, parts)};
+}
+
+Values concat_from_sequence(Node& node) {
+    GraphBuilder& build = node.build;
+    Values values = list_of(node, 0);
+    if (values.empty()) throw ImportError("bad-node", "an empty sequence");
+    bool is_new = node.integer("new_axis", 0) != 0;
+    int64_t axis = node.axis("axis", {}, values[0]->type().rank() + (is_new ? 1 : 0));
+    if (is_new)
+        for (Value*& value : values) value = &build.unsqueeze(*value, {axis});
+    return {&build.concat(values, axis)};
+}
+
+Values sequence_map(Node& node) {
+    const GraphProto& body = node.graph("body");
+    size_t count = list_of(node, 0).size();
+    if (body.inputs.size() != node.input_count() || body.outputs.size() < node.output_count())
+        throw ImportError("bad-node",
+                          fmt::format("the body has {} inputs and {} outputs, the node {} and {}", body.inputs.size(),
+                                      body.outputs.size(), node.input_count(), node.output_count()));
+    std::vector<Values> mapped(body.outputs.size());
+    for (size_t i = 0; i < count; i++) {
+        Values arguments;
+        for (size_t k = 0; k < node.input_count(); k++) {
+            if (!is_list(node.input(k))) {
+                arguments.push_back(&node.input(k));
+                continue;
+            }
+            Values list = list_of(node, k);
+            if (list.size() != count)
+                throw ImportError("bad-node", fmt::format("sequences of {} and {}", count, list.size()));
+            arguments.push_back(list[i]);
+        }
+        Values results = node.import_body(body, arguments);
+        for (size_t k = 0; k < mapped.size(); k++) mapped[k].push_back(results[k]);
+    }
+    Values lists;
+    for (const Values& values : mapped) lists.push_back(&make_list(node, values));
+    return lists;
+}
+
+Values optional(Node& node) {
+    if (node.has_input(0)) return {&node.input(0)};
+    Type nothing = Type::optional(Type::tensor_of_unknown_rank(DType::F32));
+    return {&node.build.rewriter().create_typed("list", {}, {}, {nothing}).result()};
+}
+
+Values optional_has_element(Node& node) {
+    return {&node.build.bools({node.has_input(0) && !is_empty_optional(node.input(0))}, {})};
+}
+
+Values optional_get_element(Node& node) {
+    if (is_empty_optional(node.input(0))) throw ImportError("bad-node", "the optional is empty");
+    return {&node.input(0)};
+}
+
+const Row rows[] = {
+    {"ConcatFromSequence", 11, newest, concat_from_sequence, 1, 1, "axis new_axis", "concat", true},
+    {"Optional", 15, newest, optional, 0, 1, "type", "list", true},
+    {"OptionalGetElement", 15, newest, optional_get_element, 1, 1, "", "list", true},
+    {"OptionalHasElement", 15, 17, optional_has_element, 1, 1, "", "constant", true},
+    {"OptionalHasElement", 18, newest, optional_has_element, 0, 1, "", "constant", true},
+    {"SequenceAt", 11, newest, sequence_at, 2, 2, "", "list", true},
+    {"SequenceConstruct", 11, newest, sequence_construct, 1, any, "", "list"},
+    {"SequenceEmpty", 11, newest, sequence_empty, 0, 0, "dtype", "list"},
+    {"SequenceErase", 11, newest, sequence_erase, 1, 2, "", "list", true},
+    {"SequenceInsert", 11, newest, sequence_insert, 2, 3, "", "list", true},
+    {"SequenceLength", 11, newest, sequence_length, 1, 1, "", "constant", true},
+    {"SequenceMap", 17, newest, sequence_map, 1, any, "body", "list", true},
+    {"SplitToSequence", 11, newest, split_to_sequence, 1, 2, "axis keepdims", "slice"},
+};
+
+} // namespace
+
+std::span<const Row> sequence_rows() { return rows; }
+
+} // namespace cuvil::onnx
