@@ -9,7 +9,7 @@ namespace {
 // memory of the region around it before that.
 class ControlWriter {
 public:
-    ControlWriter(const Plan& plan, CxxText& out) : plan_(plan), out_(out) {}
+    ControlWriter(Plan& plan, CxxText& out) : plan_(plan), out_(out) {}
 
     void region(const RegionPlan& region, int depth) {
         for (const Step& step : region.steps) {
@@ -135,8 +135,31 @@ private:
             }
             out_.line("Frame::copy(now{}, {}, {});", i, at(loop.first(i)), bytes(type));
         }
-        for (size_t i = 0; i < loop.stacked(); i++)
+        for (size_t i = 0; i < loop.stacked(); i++) {
             out_.line("u8* stack{0} = nullptr; i64 used{0} = 0, capacity{0} = 0;", i);
+            for (const auto& [index, text] : slice_sizes(loop, i)) out_.line("d[{}] = 0;", index);
+        }
+    }
+
+    // The sizes of a stack that its slices show.
+    std::vector<std::pair<int, std::string>> slice_sizes(const Loop& loop, size_t i) const {
+        const Type& stack = loop.stack(i).type();
+        return new_sizes(stack.with_shape({stack.shape().begin() + 1, stack.shape().end()}), loop.slice(i).type());
+    }
+
+    // They are those of the first turn.
+    void check_slice(const Loop& loop, size_t i) {
+        for (const auto& [index, text] : slice_sizes(loop, i)) {
+            int check = plan_.check("the turns of the loop stack slices of different sizes, {0} and {1}",
+                                    loop.node.location().name);
+            out_.open("if (const i64 size = {}; i == 0) {{", text);
+            out_.line("d[{}] = size;", index);
+            out_.close();
+            out_.open("else if (size != d[{}]) {{", index);
+            out_.line("f.fail({}, d[{}], size);", check, index);
+            out_.line("return f.finish();");
+            out_.close();
+        }
     }
 
     // The end of a turn: what the body returns becomes what the next one takes.
@@ -151,6 +174,7 @@ private:
         }
         for (size_t i = 0; i < loop.stacked(); i++) {
             const Value& slice = loop.slice(i);
+            check_slice(loop, i);
             out_.line("f.append(stack{0}, used{0}, capacity{0}, {1}, {2}, {3});", i, at(slice), bytes(slice.type()),
                       loop.depth);
             check_alive();
@@ -191,13 +215,13 @@ private:
         }
     }
 
-    const Plan& plan_;
+    Plan& plan_;
     CxxText& out_;
 };
 
 } // namespace
 
-void region_code(const Plan& plan, const RegionPlan& region, int depth, CxxText& out) {
+void region_code(Plan& plan, const RegionPlan& region, int depth, CxxText& out) {
     ControlWriter(plan, out).region(region, depth);
 }
 

@@ -6,6 +6,6 @@
 namespace cuvil {
 
 // The statements of a region and of all regions inside. Any failure leaves through `return f.finish();`.
-void region_code(const Plan& plan, const RegionPlan& region, int depth, CxxText& out);
+void region_code(Plan& plan, const RegionPlan& region, int depth, CxxText& out);
 
 } // namespace cuvil

@@ -86,6 +86,11 @@ public:
     std::vector<Dim> sizes_of(Value& integers);
     // The same with `what` required not to be negative.
     std::vector<Dim> counts_of(Value& integers, std::string_view what);
+    // Whether a size that was read takes part in it.
+    bool is_from_data(const Dim& dim) const;
+    // x with one symbol in place of each longer expression in its shape that is from data: such would grow from op to
+    // op.
+    Value& name_sizes(Value& x);
     // How many elements they are, and what is known of them without reading.
     int64_t length_of(const Value& integers) const;
     std::vector<std::optional<Dim>> known_elements(const Value& integers) const;
@@ -118,6 +123,7 @@ private:
 
     Rewriter rewriter_;
     std::vector<Level> levels_;
+    std::set<std::string> read_symbols_;
 };
 
 // Throws ImportError ("too-complex") where an expression outgrows what a model can sensibly hold.

@@ -41,6 +41,7 @@ const std::vector<GraphBuilder::ReadSize>& GraphBuilder::read(Value& value) {
         auto bind = [&](bool negated) {
             std::string symbol = program().fresh_symbol(negated ? "below_zero" : "size");
             level->symbols.insert(symbol);
+            read_symbols_.insert(symbol);
             rewriter_.create_typed("read_size", {&value}, {{"at", i}, {"count", symbol}, {"negated", negated}}, {});
             return Dim::symbol(std::move(symbol));
         };
@@ -76,6 +77,19 @@ std::vector<Dim> GraphBuilder::sizes_of(Value& value) {
     }
     for (const auto& element : known) sizes.push_back(*element);
     return sizes;
+}
+
+bool GraphBuilder::is_from_data(const Dim& dim) const {
+    std::set<std::string> symbols;
+    dim.collect_symbols(symbols);
+    return std::ranges::any_of(symbols, [&](const std::string& symbol) { return read_symbols_.contains(symbol); });
+}
+
+Value& GraphBuilder::name_sizes(Value& x) {
+    Shape shape = x.type().shape();
+    for (Dim& size : shape)
+        if (!size.as_symbol() && is_from_data(size)) size = read(dims({size}, {})).at(0).size;
+    return fit(x, shape);
 }
 
 std::vector<Dim> GraphBuilder::counts_of(Value& value, std::string_view what) {

@@ -233,3 +233,33 @@ def test_any_node_name(name: str):
         [oh.make_node("Relu", ["x"], ["y"], name=name)], [info("x", TP.FLOAT, [2])], [info("y", TP.FLOAT, [2])]
     )
     assert np.array_equal(m.run({"x": np.array([-1, 1], np.float32)})["y"], [0, 1])
+
+
+def test_loop_stacks_slices_whose_size_data_shows():
+    """All turns must give the same size."""
+    body = loop_body(
+        [
+            oh.make_node("Mul", ["i", "step"], ["from"]),
+            oh.make_node("Add", ["from", "length"], ["to"]),
+            oh.make_node("Slice", ["x", "from", "to"], ["slice"]),
+        ],
+        [],
+        [info("slice", TP.FLOAT, ["K"])],
+    )
+    m = compiled(
+        [oh.make_node("Loop", ["n", ""], ["all"], body=body)],
+        [
+            info("n", TP.INT64, []),
+            info("x", TP.FLOAT, ["N"]),
+            info("step", TP.INT64, [1]),
+            info("length", TP.INT64, [1]),
+        ],
+        [info("all", TP.FLOAT, ["T", "K"])],
+    )
+    x = np.arange(12, dtype=np.float32)
+    feeds = {"x": x, "step": np.array([2]), "length": np.array([4])}
+    want = np.stack([x[2 * i : 2 * i + 4] for i in range(4)])
+    assert np.array_equal(m.run({"n": np.array(4), **feeds})["all"], want)
+    assert m.run({"n": np.array(0), **feeds})["all"].shape == (0, 0)
+    with pytest.raises(RuntimeError, match="the turns of the loop stack slices of different sizes, 4 and 2"):
+        m.run({"n": np.array(6), **feeds})

@@ -227,6 +227,8 @@ def test_blocks_move():
     y = normal(2, 3, 4, 6)
     want = y.reshape(2, 3, 2, 2, 3, 2).transpose(0, 3, 5, 1, 2, 4).reshape(2, 12, 2, 3)
     assert np.array_equal(run("SpaceToDepth", [y], blocksize=2), want)
+    want = y.reshape(2, 3, 2, 2, 3, 2).transpose(0, 1, 3, 5, 2, 4).reshape(2, 12, 2, 3)
+    assert np.array_equal(run("SpaceToDepth", [y], opset=28, blocksize=2, mode="CRD"), want)
 
 
 def test_reverse_sequence():

@@ -151,6 +151,14 @@ def test_pad(mode: str):
         assert np.array_equal(m.run({"x": x, "pads": ints(*pads)})["y"], want), pads
 
 
+def test_pad_all_axes_of_images():
+    x = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 4)
+    feeds = {"x": x, "pads": ints(1, 0, -1, 2, 0, 3, 1, -2)}
+    want = np.pad(x[:, :, 1:, :2], ((1, 0), (0, 3), (0, 1), (2, 0)))
+    for opset in (11, 21):
+        assert np.array_equal(compiled("Pad", feeds, True, opset).run(feeds)["y"], want)
+
+
 def test_pad_axes_and_value():
     x = np.arange(6, dtype=np.int64).reshape(2, 3)
     feeds = {"x": x, "pads": ints(1, 2), "value": np.array(2**60), "axes": ints(-1)}

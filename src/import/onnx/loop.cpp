@@ -139,10 +139,8 @@ Values repeat(Node& node, const Repeated& repeated, size_t wanted) {
             if (i < count) {
                 type = outside_type(node, type, inner);
             } else {
-                auto changes = [&](const Dim& d) { return mentions(d, inner); };
-                if (std::any_of(type.shape().begin(), type.shape().end(), changes))
-                    node.unsupported(fmt::format("the shape of stacked output {} may change, {}", i, type.text()));
-                Shape shape = type.shape();
+                // All slices must turn out to have one shape.
+                Shape shape = outside_type(node, type, inner).shape();
                 shape.insert(shape.begin(), Dim::symbol(made.loop->get<std::string>("count")));
                 type = type.with_shape(std::move(shape));
             }

@@ -80,6 +80,21 @@ Value& pad_with_places(Node& node, Value& x, int64_t axis, const Dim& low, const
     return build.gather(x, op("minimum", there, op("sub", number(size * 2 - 2), there)), axis);
 }
 
+Value& pad_axis(Node& node, Value& x, size_t axis, const Dim& low, const Dim& high, std::string_view mode) {
+    auto before = low.constant(), behind = high.constant();
+    auto at = static_cast<int64_t>(axis);
+    bool is_once = before && behind && x.type().dim(at).lower_bound().value_or(0) > std::max(*before, *behind);
+    return is_once ? pad_with_itself(node, x, at, *before, *behind, mode)
+                   : pad_with_places(node, x, at, low, high, mode);
+}
+
+Value& pad_axis(Node& node, Value& x, size_t axis, const Dim& low, const Dim& high, const Filling& filling) {
+    Shape before(x.type().shape().size(), 0), behind = before;
+    before[axis] = low;
+    behind[axis] = high;
+    return pad_with(node, x, before, behind, filling);
+}
+
 Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> axes, const Filling& filling) {
     Value* x = &node.input(0);
     auto rank = static_cast<size_t>(x->type().rank());
@@ -95,7 +110,7 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
             Dim cut_low = Dim::max(Dim(0) - before, 0), cut_high = Dim::max(Dim(0) - behind, 0);
             Dim left = x->type().dim(axes[i]) - cut_low - cut_high;
             node.build.require_at_least(left, 0, "the size that is left by negative padding");
-            x = &node.build.slice(*x, axes[i], cut_low, left);
+            x = &node.build.name_sizes(node.build.slice(*x, axes[i], cut_low, left));
             before = Dim::max(before, 0);
             behind = Dim::max(behind, 0);
         }
@@ -103,17 +118,16 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
         high[static_cast<size_t>(axes[i])] = behind;
     }
     std::string_view mode = node.text("mode", "constant");
-    if (mode == "constant") return pad_with(node, *x, low, high, filling);
-    if (mode != "edge" && mode != "reflect" && mode != "wrap") node.unsupported(fmt::format("mode \"{}\"", mode));
-    for (size_t i = 0; i < rank; i++) {
-        if (low[i].is(0) && high[i].is(0)) continue;
-        auto before = low[i].constant(), behind = high[i].constant();
-        auto axis = static_cast<int64_t>(i);
-        auto longest = before && behind ? std::optional(std::max(*before, *behind)) : std::nullopt;
-        bool is_once = longest && x->type().dim(axis).lower_bound().value_or(0) > *longest;
-        x = is_once ? &pad_with_itself(node, *x, axis, *before, *behind, mode)
-                    : &pad_with_places(node, *x, axis, low[i], high[i], mode);
-    }
+    bool is_constant = mode == "constant", is_known = true;
+    if (!is_constant && mode != "edge" && mode != "reflect" && mode != "wrap")
+        node.unsupported(fmt::format("mode \"{}\"", mode));
+    for (size_t i = 0; i < rank; i++)
+        is_known = is_known && !node.build.is_from_data(low[i]) && !node.build.is_from_data(high[i]);
+    if (is_constant && is_known) return pad_with(node, *x, low, high, filling);
+    for (size_t i = 0; i < rank; i++)
+        if (!low[i].is(0) || !high[i].is(0))
+            x = &node.build.name_sizes(is_constant ? pad_axis(node, *x, i, low[i], high[i], filling)
+                                                   : pad_axis(node, *x, i, low[i], high[i], mode));
     return *x;
 }
 

@@ -14,15 +14,20 @@ int64_t block_size(Node& node) {
     return size;
 }
 
+// The order of the depth: blocks first, or channels first.
+std::string_view mode_of(Node& node) {
+    std::string_view mode = node.text("mode", "DCR");
+    if (mode != "DCR" && mode != "CRD") bad_attribute(fmt::format("attribute \"mode\" is \"{}\"", mode));
+    return mode;
+}
+
 Values depth_to_space(Node& node) {
     GraphBuilder& build = node.build;
     int64_t block = block_size(node);
     const Shape shape = node.type(0).shape();
     Dim depth = Dim::floordiv(shape[1], block * block);
-    std::string_view mode = node.text("mode", "DCR");
-    if (mode != "DCR" && mode != "CRD") bad_attribute(fmt::format("attribute \"mode\" is \"{}\"", mode));
     Value& moved =
-        mode == "DCR"
+        mode_of(node) == "DCR"
             ? build.transpose(build.reshape(node.input(0), {shape[0], block, block, depth, shape[2], shape[3]}),
                               {0, 3, 4, 1, 5, 2})
             : build.transpose(build.reshape(node.input(0), {shape[0], depth, block, block, shape[2], shape[3]}),
@@ -34,10 +39,12 @@ Values space_to_depth(Node& node) {
     GraphBuilder& build = node.build;
     int64_t block = block_size(node);
     const Shape shape = node.type(0).shape();
+    bool is_depth_first = mode_of(node) == "DCR";
     Dim height = Dim::floordiv(shape[2], block), width = Dim::floordiv(shape[3], block);
     Value& blocks = build.reshape(node.input(0), {shape[0], shape[1], height, block, width, block});
-    return {&build.reshape(build.transpose(blocks, {0, 3, 5, 1, 2, 4}),
-                           {shape[0], shape[1] * (block * block), height, width})};
+    std::vector<int64_t> perm{0, 3, 5, 1, 2, 4};
+    if (!is_depth_first) perm = {0, 1, 3, 5, 2, 4};
+    return {&build.reshape(build.transpose(blocks, perm), {shape[0], shape[1] * (block * block), height, width})};
 }
 
 // What is too long loses as much at both ends, what is too short gains as much.
@@ -122,7 +129,8 @@ const Row rows[] = {
     {"DepthToSpace", 1, 10, depth_to_space, 1, 1, "blocksize", "transpose"},
     {"DepthToSpace", 11, newest, depth_to_space, 1, 1, "blocksize mode", "transpose"},
     {"ReverseSequence", 10, newest, reverse_sequence, 2, 2, "batch_axis time_axis", "gather_nd"},
-    {"SpaceToDepth", 1, newest, space_to_depth, 1, 1, "blocksize", "transpose"},
+    {"SpaceToDepth", 1, 27, space_to_depth, 1, 1, "blocksize", "transpose"},
+    {"SpaceToDepth", 28, newest, space_to_depth, 1, 1, "blocksize mode", "transpose"},
     {"TensorScatter", 24, newest, tensor_scatter, 2, 3, "axis mode", "scatter_elements"},
 };
 
