@@ -44,50 +44,46 @@ struct Conv2dCut {
     i64 panels, bundles, bands;
 };
 
-constexpr Conv2dCut cut_conv2d(const Conv2d& p) {
+constexpr Conv2dCut cut_conv2d(const Conv2d& p, const Tiles& tiles) {
     Conv2dCut cut{};
     cut.panels = ceil_div(p.k, lane_count);
-    cut.bundles = ceil_div(cut.panels, tile.panels);
-    const i64 row_work = larger(1, p.ow * p.c * p.r * p.s * tile.panels * lane_count);
+    cut.bundles = ceil_div(cut.panels, tiles.panels);
+    const i64 row_work = larger(1, p.ow * p.c * p.r * p.s * tiles.panels * lane_count);
     cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
     return cut;
 }
 
-constexpr i64 conv2d_tasks(const Conv2d& p) {
-    const Conv2dCut cut = cut_conv2d(p);
+// The number of tasks, for the tiles that conv2d_task gets.
+constexpr i64 conv2d_tasks(const Conv2d& p, const Tiles& tiles) {
+    const Conv2dCut cut = cut_conv2d(p, tiles);
     return p.n * cut.bundles * cut.bands;
-}
-
-// The tiles that occur in a convolution to k channels (negative: unknown), for the parameter Sizes of conv2d_task.
-constexpr u32 rows_of_conv2d(i64 ow, i64 k = -1) {
-    // One pixel is a tile like others here: it takes no more panels than they.
-    return rows_of_tiles(ow) & (k >= 0 && ceil_div(k, lane_count) % tile.panels == 0 ? ~last_panels : any_rows);
 }
 
 // Computes the rows of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
 // Block 1, and its halo covers the padding. The epilogue, `vec<f32> e(vec<f32>, At)`, gets physical offsets in y and
 // always 16 lanes: operands in the layout of y, and per-channel ones filled up to a multiple of 16, may be read whole.
-template <int Block, u32 Sizes = any_rows, class X, class E>
+// The pixels of a row of y are the rows of the product: T = choose_tiles(ow, k, c * r * s).
+template <int Block, Tiles T, class X, class E>
 INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
                         const Blocked& yl, E epilogue) {
-    const Conv2dCut cut = cut_conv2d(p);
+    const Conv2dCut cut = cut_conv2d(p, T);
     const Range band = chunk(p.oh, cut.bands, task % cut.bands);
-    const i64 first = task / cut.bands % cut.bundles * tile.panels;
+    const i64 first = task / cut.bands % cut.bundles * T.panels;
     const i64 n = task / cut.bands / cut.bundles;
-    const i64 panels = smaller(tile.panels, cut.panels - first);
+    const i64 panels = smaller(T.panels, cut.panels - first);
     const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
     const f32* weights = packed + first * panel_step;
     const Walk walk = {ceil_div(p.c, Block), xl.plane(), p.r, p.dilation_h * xl.row(), p.s,
                        p.dilation_w * Block, Block};
-    const i64 tiles = ceil_div(p.ow, tile.rows);
-    alignas(64) f32 out[tile.rows * tile.panels * lane_count];
+    const i64 tiles = ceil_div(p.ow, T.rows);
+    alignas(64) f32 out[T.rows * T.panels * lane_count];
     for (i64 oy = band.begin; oy < band.end; oy++) {
         for (i64 t = 0; t < tiles; t++) {
             const Range pixels = chunk(p.ow, tiles, t);
             const f32* window =
                 x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, pixels.begin * p.stride_w - p.pad_left);
-            tile_product_of<Block, Sizes, tile.panels, tile.rows>(pixels.size(), panels, window, p.stride_w * Block,
-                                                                  walk, weights, panel_step, out);
+            tile_product_of<Block, T>(pixels.size(), panels, window, p.stride_w * Block, walk, weights, panel_step,
+                                      out);
             for (i64 panel = 0; panel < panels; panel++) {
                 const i64 block = first + panel;
                 const i64 channels = yl.channels_in(block);

@@ -96,40 +96,42 @@ struct ConvTransposeCut {
     i64 panels, bundles, bands;
 };
 
-constexpr ConvTransposeCut cut_conv_transpose(const Conv2d& p) {
+constexpr ConvTransposeCut cut_conv_transpose(const Conv2d& p, const Tiles& tiles) {
     ConvTransposeCut cut{};
     cut.panels = ceil_div(p.k, lane_count);
-    cut.bundles = ceil_div(cut.panels, tile.panels);
+    cut.bundles = ceil_div(cut.panels, tiles.panels);
     const i64 taps = larger(1, p.r * p.s / (p.stride_h * p.stride_w));
-    const i64 row_work = larger(1, p.ow * p.c * taps * tile.panels * lane_count);
+    const i64 row_work = larger(1, p.ow * p.c * taps * tiles.panels * lane_count);
     cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
     return cut;
 }
 
-constexpr i64 conv_transpose_tasks(const Conv2d& p) {
-    const ConvTransposeCut cut = cut_conv_transpose(p);
+// The number of tasks, for the tiles that conv_transpose_task gets.
+constexpr i64 conv_transpose_tasks(const Conv2d& p, const Tiles& tiles) {
+    const ConvTransposeCut cut = cut_conv_transpose(p, tiles);
     return p.n * cut.bundles * cut.bands;
 }
 
 // Computes the rows of y that belong to the task, with their part of the border. The halo of x covers what the taps of
-// the edges reach; the epilogue is that of conv2d_task.
-template <class E>
+// the edges reach; the epilogue is that of conv2d_task. The outputs of a row that share a phase are the rows of a
+// product: T = choose_tiles(ow / stride_w, k, c), with `unknown` for a width that the stride does not divide.
+template <Tiles T, class E>
 INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const Blocked& xl, const f32* packed, f32* y,
                                 const Blocked& yl, E epilogue) {
-    const ConvTransposeCut cut = cut_conv_transpose(p);
+    const ConvTransposeCut cut = cut_conv_transpose(p, T);
     const Range band = chunk(p.oh, cut.bands, task % cut.bands);
-    const i64 first = task / cut.bands % cut.bundles * tile.panels;
+    const i64 first = task / cut.bands % cut.bundles * T.panels;
     const i64 n = task / cut.bands / cut.bundles;
-    const i64 panels = smaller(tile.panels, cut.panels - first);
+    const i64 panels = smaller(T.panels, cut.panels - first);
     const i64 blocks = ceil_div(p.c, lane_count);
     const i64 line = lane_count * lane_count;
     const i64 panel_step = blocks * p.r * p.s * line;
-    alignas(64) f32 out[tile.rows * tile.panels * lane_count];
+    alignas(64) f32 out[T.rows * T.panels * lane_count];
     for (i64 oy = band.begin; oy < band.end; oy++) {
         for (i64 phase = 0; phase < smaller(p.stride_w, p.ow); phase++) {
             // The outputs `phase`, `phase` + stride, ... of the row.
             const i64 pixels = ceil_div(p.ow - phase, p.stride_w);
-            const i64 tiles = ceil_div(pixels, tile.rows);
+            const i64 tiles = ceil_div(pixels, T.rows);
             const PhasePlace place = phase_place(p, (oy + p.pad_top) % p.stride_h, (phase + p.pad_left) % p.stride_w);
             const i64 iy = phase_origin(place.rows, p.stride_h, p.dilation_h, oy, p.pad_top);
             const i64 ix = phase_origin(place.columns, p.stride_w, p.dilation_w, phase, p.pad_left);
@@ -144,8 +146,7 @@ INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const B
             for (i64 t = 0; t < tiles; t++) {
                 const Range range = chunk(pixels, tiles, t);
                 const f32* window = x + xl.offset(n, 0, iy, ix + range.begin);
-                tile_product_of<16, any_rows, tile.panels, tile.rows>(range.size(), panels, window, lane_count, walk,
-                                                                      weights, panel_step, out);
+                tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step, out);
                 for (i64 panel = 0; panel < panels; panel++) {
                     const i64 block = first + panel;
                     const i64 channels = yl.channels_in(block);

@@ -5,32 +5,17 @@
 // The heart is one micro-kernel, shared with the convolutions. It computes a tile of `Rows` rows by `Panels` panels:
 // each step of k loads 16 weights of every panel, broadcasts one value of every row, and adds the products to
 // accumulators that stay in registers for the whole of k. So an element is one chain of fma in rising k for every tile
-// size, and the tile sizes of a level are a matter of its registers alone.
+// size, which tile.hpp is free to choose.
 //
 //              k ->                       16 columns per panel
 //     row 0   a a a a ...          k   | w w w w . . . | w w w w . . . |
 //     row 1   a a a a ...              v
 #include "kernels/layout.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/tile.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
-
-// Accumulator tiles by level: rows x panels that fill the registers but do not spill. A single row takes more panels,
-// or it would wait for its own additions.
-struct TileTable {
-    i64 rows, panels;
-    i64 panels_of_one_row;
-};
-#if CUVIL_IS_EVAL
-inline constexpr TileTable tile = {2, 1, 2};
-#elif defined(__AVX512F__)
-inline constexpr TileTable tile = {14, 2, 8};
-#elif defined(__AVX2__)
-inline constexpr TileTable tile = {6, 1, 4};
-#else
-inline constexpr TileTable tile = {2, 1, 2};
-#endif
 
 // What an epilogue learns of the 16 values it is given: the column or channel of the first, its offset in the output
 // buffer, and how many of them are real, of which alone other tensors may be read (see load_lanes).
@@ -125,42 +110,16 @@ template <int Rows, int Panels, int Run>
     }
 }
 
-// Sets of tiles, for drivers that instantiate only those which a known shape needs: bit r for tiles of r rows, and the
-// highest bit for tiles of fewer panels than usual, which end a row of panels.
-inline constexpr u32 any_rows = ~u32(0);
-inline constexpr u32 last_panels = u32(1) << 31;
-
-// The tiles that occur when rows and columns are cut into them; negative: unknown columns.
-constexpr u32 rows_of_tiles(i64 rows, i64 columns = -1) {
-    const i64 tiles = larger(1, ceil_div(rows, tile.rows));
-    const i64 panels = rows == 1 ? tile.panels_of_one_row : tile.panels;
-    const bool ends_evenly = columns >= 0 && ceil_div(columns, lane_count) % panels == 0;
-    return (u32(1) << (rows / tiles)) | (u32(1) << ceil_div(rows, tiles)) | (ends_evenly ? 0 : last_panels);
-}
-
-// tile_product with run-time numbers of rows (1 to `Rows`) and panels (1 to `Panels`).
-template <int Run, u32 Sizes, int Panels, int Rows>
+// tile_product with run-time numbers of rows and panels, of those that occur in `T`.
+template <int Run, Tiles T, Tile Size = T.first()>
 INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const f32* packed,
                             i64 panel_step, f32* out) {
-    if constexpr (Rows > 0) {
-        if constexpr ((Sizes >> Rows & 1) != 0) {
-            if (rows == Rows) {
-                if constexpr (Panels > 1 && (Sizes & last_panels) != 0) {
-                    if (panels < Panels) {
-                        // One row of a tile holds its panels side by side; more rows are cut into two panels at most.
-                        static_assert(Rows == 1 || Panels == 2);
-                        for (i64 p = 0; p < panels; p++) {
-                            tile_product<Rows, 1, Run>(a, row_step, walk, packed + p * panel_step, panel_step,
-                                                       out + p * lane_count);
-                        }
-                        return;
-                    }
-                }
-                tile_product<Rows, Panels, Run>(a, row_step, walk, packed, panel_step, out);
-                return;
-            }
+    if constexpr (Size.rows > 0) {
+        if (rows == Size.rows && panels == Size.panels) {
+            tile_product<Size.rows, Size.panels, Run>(a, row_step, walk, packed, panel_step, out);
+        } else {
+            tile_product_of<Run, T, T.next(Size)>(rows, panels, a, row_step, walk, packed, panel_step, out);
         }
-        tile_product_of<Run, Sizes, Panels, Rows - 1>(rows, panels, a, row_step, walk, packed, panel_step, out);
     }
 }
 
@@ -185,62 +144,73 @@ INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride
     }
 }
 
+// The tiles of a product. Where the rows are counted at run time only, a single one has tiles of its own, or it would
+// wait for its own additions.
+struct GemmTiles {
+    Tiles rows, one_row;
+
+    constexpr const Tiles& of(const Gemm& g) const { return g.m == 1 ? one_row : rows; }
+};
+
+// For c[m][n] = a[m][k] b[k][n]; each size may be `unknown`.
+constexpr GemmTiles gemm_tiles(i64 m, i64 n, i64 k) {
+    const Tiles rows = choose_tiles(m, n, k);
+    return {rows, m == unknown ? choose_tiles(1, n, k) : rows};
+}
+
 // How gemm_task cuts the work: tiles of rows, of about 512 KB of a together, times bundles of panels, such that a task
 // has about a million multiplications.
 struct GemmCut {
     i64 panels;       // of b
-    i64 bundle;       // panels that a tile computes at once
     i64 tiles;        // of rows
     i64 row_parts;    // tasks along the rows
     i64 bundle_parts; // tasks along the panels
 };
 
-constexpr GemmCut cut_gemm(const Gemm& g) {
+constexpr GemmCut cut_gemm(const Gemm& g, const Tiles& t) {
     GemmCut cut{};
     cut.panels = ceil_div(g.n, lane_count);
-    cut.bundle = g.m == 1 ? tile.panels_of_one_row : tile.panels;
-    cut.tiles = ceil_div(g.m, tile.rows);
-    i64 tiles_at_once = larger(1, 131072 / larger(1, tile.rows * g.k));
+    cut.tiles = ceil_div(g.m, t.rows);
+    i64 tiles_at_once = larger(1, 131072 / larger(1, t.rows * g.k));
     cut.row_parts = ceil_div(cut.tiles, tiles_at_once);
     i64 rows_at_once = larger(1, ceil_div(g.m, larger(1, cut.row_parts)));
-    i64 bundle_work = larger(1, rows_at_once * g.k * cut.bundle * lane_count);
-    i64 bundles = ceil_div(cut.panels, cut.bundle);
+    i64 bundle_work = larger(1, rows_at_once * g.k * t.panels * lane_count);
+    i64 bundles = ceil_div(cut.panels, t.panels);
     cut.bundle_parts = ceil_div(bundles, larger(1, 1000000 / bundle_work));
     return cut;
 }
 
-// The number of tasks; 0 if there is nothing to compute.
-constexpr i64 gemm_tasks(const Gemm& g) {
+// The number of tasks, for the tiles that gemm_task gets; 0 if there is nothing to compute.
+constexpr i64 gemm_tasks(const Gemm& g, const GemmTiles& tiles) {
     if (g.m == 0 || g.n == 0) {
         return 0;
     }
-    GemmCut cut = cut_gemm(g);
+    GemmCut cut = cut_gemm(g, tiles.of(g));
     return cut.row_parts * cut.bundle_parts;
 }
 
 // Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>,
-// At)` with offsets in c, and is stored. `Sizes` may name the tiles that occur: rows_of_tiles(m, n).
-template <u32 Sizes = any_rows, class E>
+// At)` with offsets in c, and is stored. T = gemm_tiles(m, n, k).
+template <GemmTiles T, class E>
 INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, f32* c, E epilogue) {
-    const GemmCut cut = cut_gemm(g);
+    const Tiles& sizes = T.of(g);
+    const GemmCut cut = cut_gemm(g, sizes);
     const i64 panel_step = g.k * lane_count;
     const Walk walk = {1, 0, 1, 0, 1, 0, g.k};
-    const Range bundles = chunk(ceil_div(cut.panels, cut.bundle), cut.bundle_parts, task / cut.row_parts);
+    const Range bundles = chunk(ceil_div(cut.panels, sizes.panels), cut.bundle_parts, task / cut.row_parts);
     const Range tiles = chunk(cut.tiles, cut.row_parts, task % cut.row_parts);
-    alignas(64) f32 out[larger(tile.rows * tile.panels, tile.panels_of_one_row) * lane_count];
+    alignas(64) f32 out[larger(T.rows.rows * T.rows.panels, T.one_row.panels) * lane_count];
     for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
-        const i64 first = bundle * cut.bundle;
-        const i64 panels = smaller(cut.bundle, cut.panels - first);
+        const i64 first = bundle * sizes.panels;
+        const i64 panels = smaller(sizes.panels, cut.panels - first);
         const f32* weights = packed + first * panel_step;
         for (i64 t = tiles.begin; t < tiles.end; t++) {
             const Range rows = chunk(g.m, cut.tiles, t);
             const f32* a_rows = a + rows.begin * g.lda;
-            if ((Sizes >> 1 & 1) != 0 && g.m == 1) {
-                tile_product_of<0, Sizes & (2 | last_panels), tile.panels_of_one_row, 1>(1, panels, a_rows, g.lda, walk,
-                                                                                         weights, panel_step, out);
+            if (g.m == 1) {
+                tile_product_of<0, T.one_row>(1, panels, a_rows, g.lda, walk, weights, panel_step, out);
             } else {
-                tile_product_of<0, Sizes, tile.panels, tile.rows>(rows.size(), panels, a_rows, g.lda, walk, weights,
-                                                                  panel_step, out);
+                tile_product_of<0, T.rows>(rows.size(), panels, a_rows, g.lda, walk, weights, panel_step, out);
             }
             const f32* sums = out;
             for (i64 row = rows.begin; row < rows.end; row++) {

@@ -27,8 +27,7 @@ void LinearWriter::emit_gemm() {
     input("b", 1);
     output();
     loop_.declare_operands(out_);
-    std::string sizes =
-        m.constant() && n.constant() ? fmt::format("rows_of_tiles({}, {})", size(m), size(n)) : "any_rows";
+    out_.line("constexpr GemmTiles tiles = gemm_tiles({}, {}, {});", known_size(m), known_size(n), known_size(k));
     Dim work = m * n * k * batch;
     auto epilogue = [&] {
         out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
@@ -39,17 +38,17 @@ void LinearWriter::emit_gemm() {
     };
     if (batch.is(1)) {
         epilogue();
-        out_.line("f.parallel(gemm_tasks(g), {}, [=](i64 task) {{ gemm_task<{}>(g, task, a, b, y, epilogue); }});",
-                  size(work), sizes);
+        out_.line(
+            "f.parallel(gemm_tasks(g, tiles), {}, [=](i64 task) {{ gemm_task<tiles>(g, task, a, b, y, epilogue); }});",
+            size(work));
         return;
     }
-    out_.line("const i64 tasks = larger(1, gemm_tasks(g));");
+    out_.line("const i64 tasks = larger(1, gemm_tasks(g, tiles));");
     out_.open("f.parallel(g.m * g.n == 0 ? 0 : ({}) * tasks, {}, [=](i64 i) {{", size(batch), size(work));
     out_.line("const i64 matrix = i / tasks;");
     epilogue();
-    out_.line("gemm_task<{}>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * "
-              "g.m * g.n, epilogue);",
-              sizes);
+    out_.line("gemm_task<tiles>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * "
+              "g.m * g.n, epilogue);");
     out_.close("});");
 }
 

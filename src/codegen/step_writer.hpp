@@ -53,6 +53,8 @@ protected:
         return static_cast<size_t>(axis < 0 ? axis + t.rank() : axis);
     }
     std::string size(const Dim& d) const { return size_text(c_.plan, d); }
+    // For a constant expression: a size that only a run knows is `unknown`.
+    std::string known_size(const Dim& d) const { return d.constant() ? size(d) : "unknown"; }
     const std::string& kernel() const { return c_.plan.kernels.at(node_); }
 
     // Declares `const T* name = ...` for an operand and `T* y = ...` for the step's result.

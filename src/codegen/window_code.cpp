@@ -52,25 +52,27 @@ void WindowWriter::emit_conv2d() {
     input("w", weight);
     output();
     emit_epilogue(conv.bias());
-    std::string sizes =
-        y.dim(3).constant() ? fmt::format("rows_of_conv2d({}, {})", size(y.dim(3)), size(k)) : "any_rows";
+    std::string tiles = fmt::format("constexpr Tiles tiles = choose_tiles({}, {}, {});", known_size(y.dim(3)),
+                                    known_size(k), known_size(c * r * s));
     Dim pixels = element_count(y.shape()) * r * s;
     if (kernel() == "conv2d_narrow") {
         const Dim& width = weight.type().dim(4);
         out_.line("f.parallel(narrow_conv_tasks(p, {}), {},", size(width), size(pixels * width));
         out_.line("    [=](i64 task) {{ narrow_conv_task<{}>(p, task, x, xl, w, y, yl, epilogue); }});", size(width));
     } else if (groups == 1) {
-        out_.line("f.parallel(conv2d_tasks(p), {},", size(pixels * c));
-        out_.line("    [=](i64 task) {{ conv2d_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});",
-                  kernel() == "conv2d_padded" ? 1 : 16, sizes);
+        out_.line("{}", tiles);
+        out_.line("f.parallel(conv2d_tasks(p, tiles), {},", size(pixels * c));
+        out_.line("    [=](i64 task) {{ conv2d_task<{}, tiles>(p, task, x, xl, w, y, yl, epilogue); }});",
+                  kernel() == "conv2d_padded" ? 1 : 16);
     } else {
-        out_.line("const i64 tasks = conv2d_tasks(p);");
+        out_.line("{}", tiles);
+        out_.line("const i64 tasks = conv2d_tasks(p, tiles);");
         out_.open("f.parallel({} * tasks, {}, [=](i64 i) {{", groups, size(pixels * c));
         out_.line("const i64 group = i / tasks, channel = group * p.k, offset = channel / 16 * yl.plane();");
         out_.open("auto in_group = [=](vec<f32> v, At at) {{");
         out_.line("return epilogue(v, {{at.channel + channel, at.offset + offset, at.lanes}});");
         out_.close("};");
-        out_.line("conv2d_task<16, {}>(p, i % tasks, x + group * (p.c / 16) * xl.plane(), xl,", sizes);
+        out_.line("conv2d_task<16, tiles>(p, i % tasks, x + group * (p.c / 16) * xl.plane(), xl,");
         out_.line("    w + group * packed_conv_size(p.k, p.c, p.r, p.s, 16), y + offset, yl, in_group);");
         out_.close("});");
     }
@@ -92,8 +94,12 @@ void WindowWriter::emit_conv_transpose2d() {
     input("w", conv.weight());
     output();
     emit_epilogue(conv.bias());
-    out_.line("f.parallel(conv_transpose_tasks(p), {},", size(element_count(x.shape()) * y.dim(1) * r * s));
-    out_.line("    [=](i64 task) {{ conv_transpose_task(p, task, x, xl, w, y, yl, epilogue); }});");
+    auto width = y.dim(3).constant();
+    bool is_even = width && *width % strides[1] == 0;
+    out_.line("constexpr Tiles tiles = choose_tiles({}, {}, {});",
+              is_even ? std::to_string(*width / strides[1]) : "unknown", known_size(y.dim(1)), known_size(x.dim(1)));
+    out_.line("f.parallel(conv_transpose_tasks(p, tiles), {},", size(element_count(x.shape()) * y.dim(1) * r * s));
+    out_.line("    [=](i64 task) {{ conv_transpose_task<tiles>(p, task, x, xl, w, y, yl, epilogue); }});");
 }
 
 // Convolutions and their transposes of any rank.

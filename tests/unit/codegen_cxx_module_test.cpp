@@ -122,7 +122,8 @@ static CXXModule kernel_program() {
     text += R"(namespace cuvil { inline namespace CUVIL_ISA {
 void product(const f32* a, const f32* b, f32* c) {
     constexpr Gemm shape = {5, 20, 9, 9, 20};
-    for (i64 task = 0; task < gemm_tasks(shape); ++task) gemm_task(shape, task, a, b, c, Identity());
+    constexpr GemmTiles tiles = gemm_tiles(5, 20, 9);
+    for (i64 task = 0; task < gemm_tasks(shape, tiles); ++task) gemm_task<tiles>(shape, task, a, b, c, Identity());
 }
 } }
 )";

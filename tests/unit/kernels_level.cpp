@@ -90,30 +90,45 @@ void run_gemm(const i64* p, const void* const* in, void* const* out) {
     f32* packed = output<f32>(out, 1);
     pack_b(g.k, g.n, input<f32>(in, 1), g.n, 1, packed);
     const f32* bias = input<f32>(in, 2);
-    for (i64 task = gemm_tasks(g) - 1; task >= 0; task--) {
-        gemm_task(g, task, input<f32>(in, 0), packed, output<f32>(out, 0),
-                  [=](vec<f32> v, At at) { return v + load_lanes(bias + at.channel, at.lanes); });
+    constexpr GemmTiles tiles = gemm_tiles(unknown, unknown, unknown);
+    for (i64 task = gemm_tasks(g, tiles) - 1; task >= 0; task--) {
+        gemm_task<tiles>(g, task, input<f32>(in, 0), packed, output<f32>(out, 0),
+                         [=](vec<f32> v, At at) { return v + load_lanes(bias + at.channel, at.lanes); });
     }
 }
 
-// The same product without the driver, in tiles of p[4] rows, each with all panels that a tile of the level has.
-template <int Rows> void run_tile(const i64* p, const void* const* in, void* const* out) {
-    if constexpr (Rows > 0) {
-        if (p[4] != Rows) {
-            run_tile<Rows - 1>(p, in, out);
+// The same product without bias, in the largest tiles of p[4] panels.
+template <i64 Panels> void run_tiles(const i64* p, const void* const* in, void* const* out) {
+    if constexpr (Panels > 0) {
+        if (p[4] != Panels) {
+            run_tiles<Panels - 1>(p, in, out);
             return;
         }
-        const i64 n = p[1], k = p[2];
-        f32* packed = output<f32>(out, 1);
-        pack_b(k, n, input<f32>(in, 1), n, 1, packed);
-        alignas(64) f32 sums[Rows * 16];
-        for (i64 panel = 0; panel * 16 < n; panel++) {
-            tile_product<Rows, 1, 0>(input<f32>(in, 0), k, {1, 0, 1, 0, 1, 0, k}, packed + panel * k * 16, 0, sums);
-            for (i64 row = 0; row < Rows; row++) {
-                const i64 column = panel * 16;
-                store_lanes(output<f32>(out, 0) + row * p[3] + column, load(sums + row * 16), smaller(16, n - column));
+        constexpr i64 rows = rows_that_fit(Panels);
+        if constexpr (rows > 0) {
+            constexpr Tiles largest = {rows, Panels, (u32(2) << rows) - 2, (u32(2) << Panels) - 2};
+            constexpr GemmTiles tiles = {largest, largest};
+            const Gemm g = {p[0], p[1], p[2], p[2], p[3]};
+            f32* packed = output<f32>(out, 1);
+            pack_b(g.k, g.n, input<f32>(in, 1), g.n, 1, packed);
+            for (i64 task = gemm_tasks(g, tiles) - 1; task >= 0; task--) {
+                gemm_task<tiles>(g, task, input<f32>(in, 0), packed, output<f32>(out, 0), Identity());
             }
         }
+    }
+}
+
+// p = m, n, k; out = rows and panels of the tiles chosen, the counts of rows and of panels that occur, and
+// rows_that_fit for 1 .. most_panels.
+void run_choose_tiles(const i64* p, const void* const*, void* const* out) {
+    const Tiles tiles = choose_tiles(p[0], p[1], p[2]);
+    i64* y = output<i64>(out, 0);
+    *y++ = tiles.rows;
+    *y++ = tiles.panels;
+    *y++ = tiles.row_counts;
+    *y++ = tiles.panel_counts;
+    for (i64 panels = 1; panels <= most_panels; panels++) {
+        *y++ = rows_that_fit(panels);
     }
 }
 
@@ -145,6 +160,7 @@ template <int Block, int Width = 0> void run_conv(const i64* p, const void* cons
         pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
     }
     const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
+    constexpr Tiles tiles = choose_tiles(unknown, unknown, unknown);
     if constexpr (Block == 16) {
         const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
         relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
@@ -153,14 +169,14 @@ template <int Block, int Width = 0> void run_conv(const i64* p, const void* cons
                 narrow_conv_task<Width>(c, task, framed, xl, packed, y, yl, epilogue);
             }
         }
-        for (i64 task = Width > 0 ? -1 : conv2d_tasks(c) - 1; task >= 0; task--) {
-            conv2d_task<Block>(c, task, framed, xl, packed, y, yl, epilogue);
+        for (i64 task = Width > 0 ? -1 : conv2d_tasks(c, tiles) - 1; task >= 0; task--) {
+            conv2d_task<Block, tiles>(c, task, framed, xl, packed, y, yl, epilogue);
         }
     } else {
         const Padded xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
         relayout_to_padded(c.n, xl, {0, c.n * c.c}, input<f32>(in, 0), framed);
-        for (i64 task = conv2d_tasks(c) - 1; task >= 0; task--) {
-            conv2d_task<Block>(c, task, framed, xl, packed, y, yl, epilogue);
+        for (i64 task = conv2d_tasks(c, tiles) - 1; task >= 0; task--) {
+            conv2d_task<Block, tiles>(c, task, framed, xl, packed, y, yl, epilogue);
         }
     }
     relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
@@ -331,7 +347,8 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     INTEGER_MATH(i64),
     INTEGER_MATH(u64),
     {"gemm", run_gemm},
-    {"tile", run_tile<tile.rows>},
+    {"tiles", run_tiles<most_panels>},
+    {"choose_tiles", run_choose_tiles},
     {"matmul f64", run_matmul_any<f64>},
     {"matmul i32", run_matmul_any<i32>},
     {"conv 16", run_conv<16>},

@@ -12,6 +12,26 @@ void expect_near(float y, double exact, long terms) {
     ASSERT_NEAR(y, exact, 6e-8 * (4 + static_cast<double>(terms) + std::abs(exact)));
 }
 
+constexpr long most_panels = 8;
+
+// What a level answers to "choose_tiles".
+struct Chosen {
+    long rows, panels, row_counts, panel_counts;
+    long rows_that_fit[most_panels + 1];
+
+    std::pair<long, long> size() const { return {rows, panels}; }
+};
+
+Chosen chosen(const KernelLevel& level, long m, long n, long k) {
+    long y[4 + most_panels];
+    const long p[] = {m, n, k};
+    void* out[] = {y};
+    find_case(level, "choose_tiles")(p, nullptr, out);
+    Chosen c{y[0], y[1], y[2], y[3], {}};
+    std::copy(y + 4, std::end(y), c.rows_that_fit + 1);
+    return c;
+}
+
 TEST(KernelGemm, AllSizes) {
     for (long m : {0, 1, 2, 3, 7, 13, 14, 15, 17, 29, 33}) {
         for (long n : {0, 1, 7, 15, 16, 17, 33, 100}) {
@@ -70,25 +90,57 @@ TEST(KernelGemm, ManyTasks) {
                });
 }
 
-// Every tile size of a level gives the bits that the driver gives with its own choice.
-TEST(KernelGemm, TileSizeDoesNotMatter) {
-    const long n = 40, k = 133;
+// Tiles of every size of a level give the bits that the driver gives with its own choice.
+TEST(KernelGemm, TilesDoNotMatter) {
+    const long n = 16 * 11 - 3, k = 33;
     const std::vector<float> bias(n, 0.0f);
     for (const KernelLevel& level : kernel_levels()) {
-        const long most = std::string(level.name) == "v4" ? 14 : std::string(level.name) == "v3" ? 6 : 2;
-        for (long rows = 1; rows <= most; rows++) {
-            const auto a = random_values(static_cast<size_t>(rows * k), 1), b = random_values(k * n, 2);
-            Buffer by_driver(rows * n * 4), by_tile(rows * n * 4), packed(48 * k * 4);
-            const long p[] = {rows, n, k, n, rows};
+        for (long m = 1; m <= 16; m++) {
+            const auto a = random_values(static_cast<size_t>(m * k), 1), b = random_values(k * n, 2);
             const void* in[] = {a.data(), b.data(), bias.data()};
-            void* driver_out[] = {by_driver.data(), packed.data()};
-            void* tile_out[] = {by_tile.data(), packed.data()};
-            find_case(level, "gemm")(p, in, driver_out);
-            find_case(level, "tile")(p, in, tile_out);
-            for (long i = 0; i < rows * n; i++) {
-                ASSERT_EQ(by_driver.as<float>()[i], by_tile.as<float>()[i]) << level.name << ", " << rows << " rows";
+            Buffer by_driver(m * n * 4), packed((n + 15) / 16 * 16 * k * 4);
+            const long p[] = {m, n, k, n};
+            void* out[] = {by_driver.data(), packed.data()};
+            find_case(level, "gemm")(p, in, out);
+            for (long panels = 1; panels <= most_panels && chosen(level, 1, 1, 1).rows_that_fit[panels] > 0; panels++) {
+                Buffer by_tiles(m * n * 4);
+                const long q[] = {m, n, k, n, panels};
+                void* tiles_out[] = {by_tiles.data(), packed.data()};
+                find_case(level, "tiles")(q, in, tiles_out);
+                for (long i = 0; i < m * n; i++) {
+                    ASSERT_EQ(by_driver.as<float>()[i], by_tiles.as<float>()[i])
+                        << level.name << ", " << m << " rows, " << panels << " panels";
+                }
             }
         }
+    }
+}
+
+// What the estimate chooses, where kernel measurements say what is quick: sums that fill the registers for many rows,
+// several panels for a single row, and on small maps tiles that leave no row over.
+TEST(KernelTiles, FillTheRegisters) {
+    for (const KernelLevel& level : kernel_levels()) {
+        const std::string name = level.name;
+        const Chosen large = chosen(level, 1024, 1024, 256), image = chosen(level, 56, 64, 576);
+        const Chosen small = chosen(level, 7, 512, 4608), row = chosen(level, 1, 1000, 512);
+        const Chosen symbolic = chosen(level, -1, 1000, 512);
+        SCOPED_TRACE(name);
+        if (name == "v4") {
+            EXPECT_EQ(large.size(), (std::pair<long, long>(14, 2)));
+            EXPECT_EQ(image.size(), (std::pair<long, long>(14, 2)));
+            EXPECT_EQ(image.row_counts, 1 << 14);
+            EXPECT_EQ(small.row_counts, 1 << 7);
+            EXPECT_EQ(row.size(), (std::pair<long, long>(2, 8)));
+        } else if (name == "v3") {
+            EXPECT_EQ(large.size(), (std::pair<long, long>(6, 1)));
+            EXPECT_EQ(image.size(), (std::pair<long, long>(6, 1)));
+            EXPECT_EQ(image.row_counts, 1 << 5 | 1 << 6);
+            EXPECT_EQ(small.row_counts, 1 << 3 | 1 << 4);
+            EXPECT_EQ(row.size(), (std::pair<long, long>(1, 4)));
+        }
+        EXPECT_EQ(row.row_counts, 1 << 1);
+        EXPECT_EQ(symbolic.row_counts, (2 << symbolic.rows) - 2);
+        EXPECT_EQ(row.panel_counts, 1 << row.panels | ((1 << 63 % row.panels) & ~1));
     }
 }
 
