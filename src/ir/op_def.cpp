@@ -66,6 +66,10 @@ void Inference::result_elements(std::vector<Dim> elements, size_t i) {
     if (std::ranges::none_of(elements, wraps)) node_.result(i).set_elements(std::move(elements));
 }
 
+void Inference::assume_equal(const Dim& a, const Dim& b) {
+    if (a != b) assumptions_.emplace_back(a, b);
+}
+
 void Inference::fail(const std::string& message) const {
     throw InferenceError(std::string(node_.op()) + ": " + message);
 }

@@ -162,10 +162,11 @@ void Rewriter::move_before(OpNode& node, OpNode& position) {
     node.parent_ = to;
 }
 
-void infer(OpNode& node) {
-    if (!node.def().infer) return;
+std::vector<std::pair<Dim, Dim>> infer(OpNode& node) {
+    if (!node.def().infer) return {};
     Inference inference(node);
     node.def().infer(inference);
+    return inference.assumptions();
 }
 
 } // namespace cuvil

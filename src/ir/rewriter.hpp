@@ -65,7 +65,8 @@ private:
     Location location_;
 };
 
-// Infers the result types of `node` anew from its operands; throws InferenceError.
-void infer(OpNode& node);
+// Infers the result types of `node` anew from its operands; throws InferenceError. Gives the sizes that the op takes as
+// equal without knowing it.
+std::vector<std::pair<Dim, Dim>> infer(OpNode& node);
 
 } // namespace cuvil

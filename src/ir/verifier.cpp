@@ -5,6 +5,7 @@
 #include "ir/printer.hpp"
 #include "ir/record_check.hpp"
 #include "ir/rewriter.hpp"
+#include "ir/size_equations.hpp"
 #include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -75,6 +76,7 @@ private:
 
     // Operands are visible, links to parents and producers are right, a terminator ends the region.
     void region(const Region& region) {
+        const SizeEquations required_outside = required_;
         std::vector<const Value*> defined;
         auto define = [&](const Value& v) {
             visible_.insert(&v);
@@ -95,6 +97,7 @@ private:
             fail(fmt::format("a region of {} does not end with a return", of));
         }
         for (const Value* v : defined) visible_.erase(v);
+        required_ = required_outside;
     }
 
     void node(OpNode& node, const Region& region) {
@@ -116,6 +119,7 @@ private:
         if (node.op() == "if") branches(node);
         if (node.op() == "loop") loop(node);
         if (node.op() == "weight") weight(node);
+        if (node.op() == "require") learn(node);
         if (node.def().infer) inference(node);
     }
 
@@ -227,7 +231,9 @@ private:
         std::vector<Saved> saved;
         for (const auto& v : node.results()) saved.push_back({v->type(), v->elements()});
         try {
-            infer(node);
+            for (const auto& [a, b] : infer(node))
+                if (!required_.equal(a, b))
+                    fail(node, fmt::format("sizes {} and {} are not known to be equal", a.text(), b.text()));
         } catch (const InferenceError& error) {
             fail(node, error.what());
         } catch (const DimOverflow& error) {
@@ -238,9 +244,22 @@ private:
             Type inferred = v.type();
             v.set_type(std::move(saved[i].type));
             v.set_elements(std::move(saved[i].elements));
-            if (!agree(inferred, v.type()))
+            if (!agree(inferred, v.type()) || !is_required(inferred, v.type()))
                 fail(node, fmt::format("result {} is {}, inferred {}", i, v.type().text(), inferred.text()));
         }
+    }
+
+    // Whether each size of `declared` is the inferred one, by its normal form or by what the program requires before.
+    bool is_required(const Type& inferred, const Type& declared) const {
+        if (!inferred.has_rank() || !declared.has_rank()) return true;
+        return std::equal(inferred.shape().begin(), inferred.shape().end(), declared.shape().begin(),
+                          [&](const Dim& a, const Dim& b) { return required_.equal(a, b); });
+    }
+
+    // A `require` node holds behind itself, to the end of its region.
+    void learn(const OpNode& node) {
+        const auto &left = node.get<Shape>("left"), &right = node.get<Shape>("right");
+        for (size_t i = 0; i < std::min(left.size(), right.size()); i++) required_.add(left[i], right[i]);
     }
 
     void ports() {
@@ -281,6 +300,7 @@ private:
     std::vector<const Value*> in_order_;
     std::unordered_map<const Value*, size_t> used_;
     std::set<std::string> input_symbols_;
+    SizeEquations required_;
 };
 
 // The bytes of a type, where they are a number.

@@ -19,9 +19,10 @@ void infer_identity(Inference& in) {
 void infer_reshape(Inference& in) {
     const Type& x = in.ranked(0);
     const Shape& shape = in.node().get<Shape>("shape");
-    if (compare(element_count(x.shape()), element_count(shape)) == Equality::Different)
-        in.fail(x.text() + " has " + element_count(x.shape()).text() + " elements, " + text(shape) + " has " +
-                element_count(shape).text());
+    Dim from = element_count(x.shape()), to = element_count(shape);
+    if (compare(from, to) == Equality::Different)
+        in.fail(x.text() + " has " + from.text() + " elements, " + text(shape) + " has " + to.text());
+    in.assume_equal(from, to);
     in.result(x.with_layout({}).with_shape(shape));
     keep_elements(in);
 }

@@ -57,10 +57,45 @@ TEST(Verifier, FindsTypesThatDisagreeWithInference) {
     EXPECT_EQ(node_at(p, 1).result().type().text(), "f32[N,4]"); // left as it was
 }
 
-TEST(Verifier, TakesSizesThatMayBeEqual) {
-    Program p = parsed(two_nodes);
-    node_at(p, 1).result().set_type(Type::tensor(DType::F32, {Dim::symbol("M"), 3}));
+// Else a run would write past the end of what M says.
+TEST(Verifier, WantsOtherSizesRequired) {
+    Program p = parsed(R"(
+func @main(%x: f32[N,3], %y: f32[M]) {
+  %a = relu %x : f32[M,3]
+  %b = reshape %y {shape = [N,2]} : f32[N,2]
+  return %a, %b
+}
+)");
+    EXPECT_EQ(verify(p),
+              (Sentences{
+                  "@main: result 0 is f32[M,3], inferred f32[N,3], in: %a = relu %x : f32[M,3]",
+                  "@main: sizes M and 2*N are not known to be equal, in: %b = reshape %y {shape = [N,2]} : f32[N,2]"}));
+    p = parsed(R"(
+func @main(%x: f32[N,3], %y: f32[M], %z: f32[K]) {
+  require {left = [N,K], right = [M,2*N], message = "no"}
+  %a = relu %x : f32[M,3]
+  %b = reshape %z {shape = [M,2]} : f32[N,2]
+  return %a, %b
+}
+)");
     EXPECT_EQ(verify(p), Sentences{});
+}
+
+TEST(Verifier, WhatABranchRequiresHoldsInsideOnly) {
+    Program p = parsed(R"(
+func @main(%c: bool[], %x: f32[N], %y: f32[M]) {
+  %1 = if %c : f32[M] then {
+    require {left = [N], right = [M], message = "no"}
+    %2 = relu %x : f32[M]
+    return %2
+  } else {
+    return %y
+  }
+  %3 = relu %x : f32[M]
+  return %1, %3
+}
+)");
+    EXPECT_EQ(verify(p), Sentences{"@main: result 0 is f32[M], inferred f32[N], in: %3 = relu %x : f32[M]"});
 }
 
 TEST(Verifier, FindsWrongOperands) {

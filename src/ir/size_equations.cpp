@@ -1,0 +1,56 @@
+#include "ir/size_equations.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace cuvil {
+
+namespace {
+
+bool contains(const Dim& dim, const std::string& symbol) {
+    std::set<std::string> symbols;
+    dim.collect_symbols(symbols);
+    return symbols.contains(symbol);
+}
+
+} // namespace
+
+Dim SizeEquations::resolved(const Dim& dim) const {
+    return dim.substitute([&](const std::string& name) -> std::optional<Dim> {
+        auto found = symbols_.find(name);
+        return found == symbols_.end() ? std::nullopt : std::optional(found->second);
+    });
+}
+
+void SizeEquations::add(const Dim& a, const Dim& b) {
+    Dim left = resolved(a), right = resolved(b);
+    if (left == right) return;
+    auto symbol = left.as_symbol();
+    if (!symbol || contains(right, *symbol)) {
+        std::swap(left, right);
+        symbol = left.as_symbol();
+    }
+    if (!symbol || contains(right, *symbol)) {
+        others_.emplace_back(std::move(left), std::move(right));
+        return;
+    }
+    auto solve = [&](const std::string& name) { return name == *symbol ? std::optional(right) : std::nullopt; };
+    for (auto& [name, value] : symbols_) value = value.substitute(solve);
+    for (auto& [l, r] : others_) l = l.substitute(solve), r = r.substitute(solve);
+    symbols_.emplace(*symbol, right);
+}
+
+bool SizeEquations::equal(const Dim& a, const Dim& b) const {
+    if (a == b) return true;
+    const Dim from = resolved(a), to = resolved(b);
+    std::vector<Dim> reached{from};
+    for (size_t i = 0; i < reached.size(); i++) {
+        if (reached[i] == to) return true;
+        for (const auto& [l, r] : others_)
+            for (const auto& [x, y] : {std::tie(l, r), std::tie(r, l)})
+                if (x == reached[i] && std::ranges::find(reached, y) == reached.end()) reached.push_back(y);
+    }
+    return false;
+}
+
+} // namespace cuvil

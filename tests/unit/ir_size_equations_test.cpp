@@ -1,0 +1,45 @@
+#include "ir/size_equations.hpp"
+
+#include <gtest/gtest.h>
+
+namespace cuvil {
+namespace {
+
+const Dim n = Dim::symbol("N"), m = Dim::symbol("M"), k = Dim::symbol("K");
+
+TEST(SizeEquations, EqualNormalFormsNeedNone) {
+    SizeEquations none;
+    EXPECT_TRUE(none.equal(n + 1, Dim(1) + n));
+    EXPECT_FALSE(none.equal(n, m));
+    EXPECT_FALSE(none.equal(n, 4));
+}
+
+TEST(SizeEquations, SymbolsStandForEachOther) {
+    SizeEquations e;
+    e.add(n, m);
+    e.add(m, k);
+    EXPECT_TRUE(e.equal(k * 4 + n, m * 5));
+    EXPECT_FALSE(e.equal(k * 4, m * 5));
+    e.add(k, 3);
+    EXPECT_TRUE(e.equal(n * m, 9));
+}
+
+TEST(SizeEquations, ProductsAreEqualAlongAChain) {
+    SizeEquations e;
+    e.add(n * m, k * 2);
+    e.add(k * 2, n * n);
+    EXPECT_TRUE(e.equal(n * m, n * n));
+    EXPECT_FALSE(e.equal(n, m)); // n may be 0
+    e.add(m, 5);                 // an older equation is seen with the new value
+    EXPECT_TRUE(e.equal(n * 5, n * n));
+}
+
+TEST(SizeEquations, ASymbolInItsOwnValueIsNotSolved) {
+    SizeEquations e;
+    e.add(n, Dim::floordiv(n, 2) * 2);
+    EXPECT_TRUE(e.equal(Dim::floordiv(n, 2) * 2, n));
+    EXPECT_FALSE(e.equal(Dim::floordiv(n, 2), n));
+}
+
+} // namespace
+} // namespace cuvil
