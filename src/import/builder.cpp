@@ -116,6 +116,15 @@ void check_complexity(Value& value) {
     if (!is_simple) value.set_elements(std::nullopt);
 }
 
+namespace {
+
+[[noreturn]] void broadcast_mismatch(size_t axis_from_end, const Shape& a, const Shape& b) {
+    throw ImportError("shape-mismatch",
+                      fmt::format("Broadcast mismatch at axis -{}: {} and {}", axis_from_end, text(a), text(b)));
+}
+
+} // namespace
+
 Shape broadcast_shapes(const Shape& a, const Shape& b) {
     if (a.size() < b.size()) return broadcast_shapes(b, a);
     Shape shape = a;
@@ -123,10 +132,7 @@ Shape broadcast_shapes(const Shape& a, const Shape& b) {
         Dim& to = shape[a.size() - i];
         const Dim& from = b[b.size() - i];
         if (to == from || from.is(1)) continue;
-        if (!to.is(1) && compare(to, from) == Equality::Different)
-            throw ImportError("shape-mismatch",
-                              fmt::format("{} and {} cannot be broadcast: sizes {} and {} at axis -{}", text(a),
-                                          text(b), to.text(), from.text(), i));
+        if (!to.is(1) && compare(to, from) == Equality::Different) broadcast_mismatch(i, a, b);
         // Of two sizes that must turn out equal, the fixed one tells later ops more.
         if (to.is(1) || from.constant()) to = from;
     }
@@ -224,8 +230,12 @@ Value& GraphBuilder::broadcast_to(Value& x, const Shape& shape) {
     if (rank > shape.size())
         throw ImportError("shape-mismatch", fmt::format("{} has more axes than {}", x.type().text(), text(shape)));
     Shape own = x.type().shape();
-    for (size_t i = 1; i <= rank; i++)
-        if (!own[rank - i].is(1)) own[rank - i] = shape[shape.size() - i];
+    for (size_t i = 1; i <= rank; i++) {
+        const Dim& to = shape[shape.size() - i];
+        if (own[rank - i].is(1)) continue;
+        if (compare(own[rank - i], to) == Equality::Different) broadcast_mismatch(i, x.type().shape(), shape);
+        own[rank - i] = to;
+    }
     Value& fitted = fit(x, own);
     return fitted.type().shape() == shape ? fitted : make("broadcast", {&fitted}, {{"shape", shape}});
 }

@@ -49,7 +49,7 @@ void infer_broadcast(Inference& in) {
     if (static_cast<size_t>(x.rank()) > shape.size()) in.fail(x.text() + " has more axes than " + text(shape));
     for (int64_t i = 1; i <= x.rank(); i++)
         if (!x.dim(-i).is(1) && x.dim(-i) != shape[shape.size() - static_cast<size_t>(i)])
-            in.fail("mismatch at axis -" + std::to_string(i) + ": " + x.text() + " to " + text(shape));
+            in.fail("Broadcast mismatch at axis -" + std::to_string(i) + ": " + x.text() + " to " + text(shape));
     in.result(x.with_shape(shape));
     if (in.elements(0) && in.elements(0)->size() == 1 && shape.size() == 1)
         if (auto count = shape[0].constant(); count && *count >= 0 && *count <= 64)

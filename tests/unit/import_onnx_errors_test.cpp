@@ -104,12 +104,49 @@ TEST(OnnxErrors, ContradictoryShapes) {
     Graph g{{node("Relu", {"x"}, {"y"})}, {value_info("x", F32, {"N", 3})}, {value_info("y", F32, {"N", 4})}};
     EXPECT_EQ(refusal(model(g)), R"(
 error[contradictory-shapes]: output "y" is declared with shape [N,4], but is f32[N,3]
-  --> model.onnx
+  --> model.onnx, node "make_y"
 )");
     g.outputs = {value_info("y", I64, {"N", 3})};
     EXPECT_EQ(refusal(model(g)), R"(
 error[contradictory-types]: output "y" is declared as a tensor of int64, but is f32[N,3]
+  --> model.onnx, node "make_y"
+)");
+    g.nodes.clear();
+    g.outputs = {value_info("x", F32, {"N", 4})};
+    EXPECT_EQ(refusal(model(g)), R"(
+error[contradictory-shapes]: output "x" is declared with shape [N,4], but is f32[N,3]
   --> model.onnx
+)");
+}
+
+TEST(OnnxErrors, ContradictoryShapesBetweenNodes) {
+    Graph g{{node("Relu", {"x"}, {"h"}), node("Relu", {"h"}, {"y"})}, {value_info("x", F32, {"N", 3})}, {untyped("y")}};
+    g.values = {value_info("h", F32, {"N", 4})};
+    EXPECT_EQ(refusal(model(g)), R"(
+error[contradictory-shapes]: "h" is declared with shape [N,4], but is f32[N,3]
+  --> model.onnx, node "make_h"
+)");
+    // What may be so is not taken for granted either.
+    g.values = {value_info("h", F32, {1, ""})};
+    Program program = import_bytes(model(g));
+    EXPECT_EQ(program.main().body().terminator()->operand(0)->type().text(), "f32[N,3]");
+}
+
+TEST(OnnxErrors, BroadcastMismatch) {
+    Graph g{{node("Add", {"a", "b"}, {"y"})},
+            {value_info("a", F32, {"N", 3}), value_info("b", F32, {2, "N", 4})},
+            {untyped("y")}};
+    EXPECT_EQ(refusal(model(g)), R"(
+error[shape-mismatch]: Add: Broadcast mismatch at axis -1: [2,N,4] and [N,3]
+  --> model.onnx, node "make_y"
+   |  "y" = Add "a", "b" : f32[N,3] x f32[2,N,4]
+)");
+    g.nodes = {node("PRelu", {"a", "b"}, {"y"})};
+    g.inputs[1] = value_info("b", F32, {4});
+    EXPECT_EQ(refusal(model(g)), R"(
+error[shape-mismatch]: PRelu: Broadcast mismatch at axis -1: [4] and [N,3]
+  --> model.onnx, node "make_y"
+   |  "y" = PRelu "a", "b" : f32[N,3] x f32[4]
 )");
 }
 

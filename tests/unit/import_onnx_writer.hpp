@@ -153,7 +153,7 @@ inline std::string untyped(const std::string& name) {
 }
 
 struct Graph {
-    Names nodes, inputs, outputs, initializers = {};
+    Names nodes, inputs, outputs, initializers = {}, values = {};
 
     std::string bytes() const {
         std::string out;
@@ -163,6 +163,7 @@ struct Graph {
         for (const std::string& t : initializers) w.add_message(5, t);
         for (const std::string& i : inputs) w.add_message(11, i);
         for (const std::string& o : outputs) w.add_message(12, o);
+        for (const std::string& v : values) w.add_message(13, v);
         return out;
     }
 };

@@ -81,6 +81,8 @@ void GraphImporter::import() {
         if (!outputs.insert(output.name).second)
             diag_->error("duplicate-name", fmt::format("two outputs have the name {}", quoted(output.name)),
                          {file_, ""});
+    for (const ValueInfoProto& output : graph.outputs) scope.declared.emplace(output.name, &output);
+    for (const ValueInfoProto& value : graph.values) scope.declared.emplace(value.name, &value);
     import_contents(graph.nodes, &graph, outputs, scope);
     import_outputs(graph, scope);
     report_unsupported();

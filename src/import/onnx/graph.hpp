@@ -31,6 +31,9 @@ struct Scope {
     const Scope* parent = nullptr; // the graph around a subgraph
     std::unordered_map<std::string_view, Value*> values = {};
     std::unordered_set<std::string_view> initializers = {};
+    // What the file says of values that no node has made yet; the model's graph only, since sizes within a loop may
+    // differ from turn to turn.
+    std::unordered_map<std::string_view, const ValueInfoProto*> declared = {};
 
     Value* const* find(std::string_view name) const;
     bool is_initializer(std::string_view name) const;
@@ -72,8 +75,10 @@ private:
     Type input_type(const ValueInfoProto& input, const std::vector<int64_t>* fixed);
     void import_default(const ValueInfoProto& input, const TensorProto& initializer, FuncIR::Port& port, Type& type);
     std::map<std::string_view, int64_t> fixed_symbols(const GraphProto& graph);
-    void import_outputs(const GraphProto& graph, const Scope& scope);
-    void check_output(const ValueInfoProto& declared, const Type& type);
+    void import_outputs(const GraphProto& graph, Scope& scope);
+    // Refuses what the file says of a value where inference contradicts it. What says more is not relied on: exporters
+    // leave sizes behind that hold no longer.
+    void check_declared(std::string_view name, const Type& type, const Location& where, Scope& scope);
     // Initialisers and nodes of one graph, as far as `outputs` need them.
     void import_contents(const std::vector<NodeProto>& nodes, const GraphProto* graph, const Names& outputs,
                          Scope& scope);

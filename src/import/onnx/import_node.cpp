@@ -102,6 +102,7 @@ void GraphImporter::import_node(const NodeProto& node, const Names& used, Scope&
         Value* value = i < results.size() && results[i] ? results[i] : &poison_;
         if (value->producer() && value->name().empty()) value->set_name(std::string(node.outputs[i]));
         scope.values.emplace(node.outputs[i], value);
+        if (value != &poison_) check_declared(node.outputs[i], value->type(), place, scope);
     }
 }
 

@@ -117,7 +117,7 @@ void GraphImporter::import_default(const ValueInfoProto& input, const TensorProt
     port.default_value = program_.add_weight(std::string(initializer.name), tensor.type, tensor.bytes, tensor.storage);
 }
 
-void GraphImporter::import_outputs(const GraphProto& graph, const Scope& scope) {
+void GraphImporter::import_outputs(const GraphProto& graph, Scope& scope) {
     Values results;
     for (const ValueInfoProto& output : graph.outputs) {
         Value* const* found = scope.find(output.name);
@@ -127,7 +127,7 @@ void GraphImporter::import_outputs(const GraphProto& graph, const Scope& scope) 
                          {file_, ""});
             continue;
         }
-        check_output(output, (*found)->type());
+        check_declared(output.name, (*found)->type(), {file_, ""}, scope); // an input or initializer
         results.push_back(*found);
         function_.outputs.push_back({std::string(output.name), ""});
     }
@@ -135,17 +135,24 @@ void GraphImporter::import_outputs(const GraphProto& graph, const Scope& scope) 
     builder_.rewriter().create("return", results);
 }
 
-void GraphImporter::check_output(const ValueInfoProto& declared, const Type& type) {
+void GraphImporter::check_declared(std::string_view name, const Type& type, const Location& where, Scope& scope) {
+    auto entry = scope.declared.find(name);
+    if (entry == scope.declared.end()) return;
+    const ValueInfoProto& declared = *entry->second;
+    scope.declared.erase(entry);
     if (declared.kind == "no type" || !type.is_tensor()) return;
+    const auto& outputs = model_.graph->outputs;
+    bool is_output = &declared >= outputs.data() && &declared < outputs.data() + outputs.size();
+    std::string what = (is_output ? "output " : "") + quoted(declared.name);
     std::optional<DType> dtype = dtype_of(declared.element_type);
     bool fits = declared.kind == "tensor" && (declared.element_type == 0 || dtype == type.dtype());
     if (!fits) {
         diag_->error("contradictory-types",
-                     fmt::format("output {} is declared as a {}, but is {}", quoted(declared.name),
+                     fmt::format("{} is declared as a {}, but is {}", what,
                                  declared.kind == "tensor" ? "tensor of " + data_type_name(declared.element_type)
                                                            : std::string(declared.kind),
                                  type.text()),
-                     {file_, ""});
+                     where);
         return;
     }
     // Shapes that the caller fixed may well differ from what the file says.
@@ -160,9 +167,8 @@ void GraphImporter::check_output(const ValueInfoProto& declared, const Type& typ
     }
     if (!fits)
         diag_->error("contradictory-shapes",
-                     fmt::format("output {} is declared with shape [{}], but is {}", quoted(declared.name),
-                                 fmt::join(sizes, ","), type.text()),
-                     {file_, ""});
+                     fmt::format("{} is declared with shape [{}], but is {}", what, fmt::join(sizes, ","), type.text()),
+                     where);
 }
 
 } // namespace cuvil::onnx

@@ -286,6 +286,7 @@ GraphProto decode_graph(std::string_view bytes, int depth) {
         case 5: graph.initializers.push_back(decode_tensor(text(m))); break;
         case 11: graph.inputs.push_back(decode_value_info(text(m))); break;
         case 12: graph.outputs.push_back(decode_value_info(text(m))); break;
+        case 13: graph.values.push_back(decode_value_info(text(m))); break;
         case 15: graph.sparse_initializers.push_back(decode_sparse_name(text(m))); break;
         default: m.skip();
         }

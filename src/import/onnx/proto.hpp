@@ -85,6 +85,7 @@ struct GraphProto {
     std::vector<TensorProto> initializers;
     std::vector<std::string_view> sparse_initializers;
     std::vector<ValueInfoProto> inputs, outputs;
+    std::vector<ValueInfoProto> values; // what the file says of results between the nodes
 };
 
 struct OpsetProto {
