@@ -33,6 +33,16 @@ struct Progress {
     std::string_view stage; // "import", "optimize", "plan", "codegen", "link"
 };
 
+// What a pass did; `changes` counts the edits that it speaks of, such as rules that applied.
+struct PassReport {
+    std::string_view pass;
+    double seconds;
+    size_t changes;
+};
+
+// "CanonicalizePass       1.25 ms    17 changes"
+std::string text_of(const PassReport& report);
+
 struct CompileOptions {
     std::string target = "cpu-x86-64";    // or "native": the best level of this CPU only
     std::vector<std::string> levels = {}; // of the target's, e.g. {"v3"}; empty: all
@@ -43,6 +53,8 @@ struct CompileOptions {
     std::vector<std::string> disabled_passes = {};
     std::string stop_after = {}; // a pass name: the IR after it is the result
     std::function<void(std::string_view pass, std::string_view ir)> dump = {}; // receives what print_after asked for
+    std::function<void(const PassReport&)> pass_done = {};                     // called after each pass
+    std::function<void(std::string_view line)> trace_inference = {};           // receives each type and what it becomes
     std::function<void(const Progress&)> progress = {};
     const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon
 };

@@ -246,8 +246,7 @@ private:
             expect("=");
         }
         const Token op = expect(Token::Word, "the name of an op");
-        const OpDef* def = program_->ops().find(op.text);
-        if (!def) unknown_op(op);
+        const OpDef* def = &op_of(program_->ops(), op);
         if (region.terminator()) fail(op, "a node follows the region's end");
         bool variadic = !def->results.empty() && def->results.back() == "...";
         if (variadic ? results.size() + 1 < def->results.size() : results.size() != def->results.size())
@@ -304,14 +303,6 @@ private:
         if (!peek().starts_line && !peek().is("}") && peek().kind != Token::End) expected("the end of the line");
     }
 
-    [[noreturn]] void unknown_op(const Token& op) {
-        std::vector<std::string_view> names;
-        for (const OpDef& def : program_->ops().all()) names.push_back(def.name);
-        std::string_view near = nearest(op.text, names);
-        fail(op, fmt::format("there is no op {}", quoted(op.text)),
-             near.empty() ? "" : "the nearest name is " + quoted(near));
-    }
-
     std::vector<Value*> operands() {
         std::vector<Value*> all;
         if (peek().starts_line || (peek().kind != Token::Value && !peek().is("_"))) return all;
@@ -341,38 +332,15 @@ private:
 
     void attribute(const OpDef& op, Attributes& attributes, std::map<std::string, Literals>& data) {
         const Token& at = expect(Token::Word, "the name of an attribute");
-        const AttributeDef* def = op.find_attribute(at.text);
-        if (!def) {
-            std::vector<std::string_view> names;
-            for (const AttributeDef& a : op.attributes) names.push_back(a.name);
-            std::string_view near = nearest(at.text, names);
-            fail(at, fmt::format("{} has no attribute {}", op.name, quoted(at.text)),
-                 near.empty() ? "" : "the nearest name is " + quoted(near));
-        }
+        const AttributeDef& def = attribute_of(op, at);
         std::string name(at.text);
         if (attributes.contains(name) || data.contains(name))
             fail(at, fmt::format("attribute '{}' stands here twice", name));
         expect("=");
-        if (def->kind == AttributeKind::Data)
+        if (def.kind == AttributeKind::Data)
             data[name] = literals();
         else
-            attributes[name] = attribute_value(def->kind);
-    }
-
-    Attribute attribute_value(AttributeKind kind) {
-        switch (kind) {
-        case AttributeKind::Int: return integer();
-        case AttributeKind::Float: return floating();
-        case AttributeKind::Bool: return boolean();
-        case AttributeKind::String: return string();
-        case AttributeKind::DType: return dtype();
-        case AttributeKind::Ints: return bracketed(&TextReader::integer);
-        case AttributeKind::Floats: return bracketed(&TextReader::floating);
-        case AttributeKind::Strings: return bracketed(&TextReader::string);
-        case AttributeKind::Dims: return shape();
-        case AttributeKind::Data: break;
-        }
-        internal_error(__FILE_NAME__, __LINE__, "a constant is no plain attribute");
+            attributes[name] = attribute_value(def.kind);
     }
 
     void named_weight(const Token& at, const std::string& name, std::vector<Type>& types) {

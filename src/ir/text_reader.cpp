@@ -3,6 +3,7 @@
 #include "ir/literal.hpp"
 #include "ir/record_check.hpp"
 #include "support/diagnostics.hpp"
+#include "support/nearest.hpp"
 
 #include <fmt/format.h>
 
@@ -108,6 +109,26 @@ void TextReader::report(const Token& at, std::string message, const char* code, 
     if (errors_ >= most_errors) throw TooManyErrors{};
 }
 
+// ---- Names
+
+const OpDef& TextReader::op_of(const OpTable& ops, const Token& name) {
+    if (const OpDef* def = ops.find(name.text)) return *def;
+    std::vector<std::string_view> names;
+    for (const OpDef& def : ops.all()) names.push_back(def.name);
+    std::string_view near = nearest(name.text, names);
+    fail(name, fmt::format("there is no op {}", quoted(name.text)),
+         near.empty() ? "" : "the nearest name is " + quoted(near));
+}
+
+const AttributeDef& TextReader::attribute_of(const OpDef& op, const Token& name) {
+    if (const AttributeDef* def = op.find_attribute(name.text)) return *def;
+    std::vector<std::string_view> names;
+    for (const AttributeDef& a : op.attributes) names.push_back(a.name);
+    std::string_view near = nearest(name.text, names);
+    fail(name, fmt::format("{} has no attribute {}", op.name, quoted(name.text)),
+         near.empty() ? "" : "the nearest name is " + quoted(near));
+}
+
 // ---- Literals
 
 std::string TextReader::string() {
@@ -132,6 +153,22 @@ double TextReader::floating() {
     auto value = read_float_literal(e.text());
     if (!value) fail(start, fmt::format("{} is no floating-point number", shown(e)));
     return *value;
+}
+
+Attribute TextReader::attribute_value(AttributeKind kind) {
+    switch (kind) {
+    case AttributeKind::Int: return integer();
+    case AttributeKind::Float: return floating();
+    case AttributeKind::Bool: return boolean();
+    case AttributeKind::String: return string();
+    case AttributeKind::DType: return dtype();
+    case AttributeKind::Ints: return bracketed(&TextReader::integer);
+    case AttributeKind::Floats: return bracketed(&TextReader::floating);
+    case AttributeKind::Strings: return bracketed(&TextReader::string);
+    case AttributeKind::Dims: return shape();
+    case AttributeKind::Data: break;
+    }
+    internal_error(__FILE_NAME__, __LINE__, "a constant is no plain attribute");
 }
 
 bool TextReader::boolean() {

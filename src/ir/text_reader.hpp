@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/lexer.hpp"
+#include "ir/op_def.hpp"
 #include "ir/type.hpp"
 
 #include <optional>
@@ -56,6 +57,8 @@ public:
     DType dtype();
     Shape shape();
     Literals literals();
+    // A value of this kind, which is not Data.
+    Attribute attribute_value(AttributeKind kind);
     // The elements of a value of this type.
     std::string bytes_of(const Literals& literals, const Type& type);
 
@@ -85,6 +88,10 @@ protected:
     [[noreturn]] void expected(std::string_view what);
     [[noreturn]] void fail(const Token& at, std::string message, std::string help = {});
     void report(const Token& at, std::string message, const char* code = "ir-syntax", std::string help = {});
+
+    // The record that the token names.
+    const OpDef& op_of(const OpTable& ops, const Token& name);
+    const AttributeDef& attribute_of(const OpDef& op, const Token& name);
 
     template <class Read> void list_until(std::string_view end, Read read) {
         if (accept(end)) return;

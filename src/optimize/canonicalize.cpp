@@ -2,7 +2,6 @@
 #include "optimize/rules/rule.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace cuvil {
 namespace {
@@ -10,31 +9,30 @@ namespace {
 class Canonicalizer {
 public:
     Canonicalizer(FuncIR& function, PassContext& context)
-        : context_(context), function_(function), rewriter_(context.program, function) {
-        for (std::span<const Rule> rules : {algebra_rules(), shape_rules()})
-            for (const Rule& rule : rules) rules_[rule.op].push_back(&rule);
-    }
+        : context_(context), function_(function), rewriter_(context.program, function),
+          rules_(RuleKind::Simplify, context.program.ops(), {algebra_rules(), shape_rules()}) {}
 
     void run() {
-        bool changed = true;
-        while (changed) {
-            changed = sweep(function_.body());
-            changed |= merge_common_subexpressions(function_.body(), rewriter_);
-            changed |= remove_dead_code(function_, rewriter_);
-        }
+        size_t changes = 0;
+        do {
+            changes = sweep(function_.body());
+            changes += merge_common_subexpressions(function_.body(), rewriter_);
+            changes += remove_dead_code(function_, rewriter_);
+            context_.changes += changes;
+        } while (changes);
         remove_unused_weights(context_.program);
     }
 
 private:
     // Once over all nodes in order, so that a node sees its operands already simplified. New nodes wait for the next.
-    bool sweep(Region& region) {
-        bool changed = false;
+    size_t sweep(Region& region) {
+        size_t changes = 0;
         for (auto at = region.nodes().begin(); at != region.nodes().end();) {
             OpNode& node = **at++;
-            for (const auto& inner : node.regions()) changed |= sweep(*inner);
-            changed |= simplify(node);
+            for (const auto& inner : node.regions()) changes += sweep(*inner);
+            changes += simplify(node);
         }
-        return changed;
+        return changes;
     }
 
     bool simplify(OpNode& node) {
@@ -43,7 +41,7 @@ private:
         rewriter_.set_location(node.location());
         learn_elements(node);
         return inline_constant_if(node, rewriter_) || fold_read_size(node, rewriter_) ||
-               fold_constant(node, rewriter_, context_.evaluate) || apply_rules(node);
+               fold_constant(node, rewriter_, context_.evaluate) || rules_.apply(node, rewriter_);
     }
 
     // An operand may have become known since the node was made.
@@ -56,31 +54,10 @@ private:
         node.result().set_type(std::move(given));
     }
 
-    bool apply_rules(OpNode& node) {
-        auto rules = rules_.find(node.op());
-        if (rules == rules_.end()) return false;
-        return std::ranges::any_of(rules->second, [&](const Rule* rule) { return apply(*rule, node); });
-    }
-
-    // Sizes that are written in two ways and not known to differ may stand for each other in a program. A rule does not
-    // settle that: a new node gets the type of the old one, and where operands do not fit any more the rule is left
-    // out.
-    bool apply(const Rule& rule, OpNode& node) try {
-        Value* replacement = rule.apply(node, rewriter_);
-        if (!replacement) return false;
-        bool is_new = replacement->uses().empty();
-        if (is_new) replacement->set_type(node.result().type());
-        if (replacement->type() != node.result().type()) return false;
-        drop(node, {&replacement, 1}, rewriter_);
-        return true;
-    } catch (const InferenceError&) {
-        return false;
-    }
-
     PassContext& context_;
     FuncIR& function_;
     Rewriter rewriter_;
-    std::unordered_map<std::string_view, std::vector<const Rule*>> rules_;
+    RuleSet rules_;
 };
 
 } // namespace

@@ -12,20 +12,20 @@ bool all_finite(const std::vector<double>& values) {
     return std::ranges::all_of(values, [](double v) { return std::isfinite(v); });
 }
 
-// The elements of a constant that is broadcast to `like` along all axes but the channels'.
-std::optional<std::vector<double>> one_for_each_channel(const Value& value, const Type& like, const Program& program) {
+// The elements of a constant that is broadcast to `like` along all axes but one.
+std::optional<std::vector<double>> one_for_each_index(const Value& value, const Type& like, int64_t axis,
+                                                      const Program& program) {
     const Value& constant = behind_broadcast(value);
-    if (!constant.type().has_rank() || !like.has_rank() || like.rank() < 2 || constant.type().rank() > like.rank())
+    if (!constant.type().has_rank() || !like.has_rank() || like.rank() <= axis || constant.type().rank() > like.rank())
         return std::nullopt;
-    auto channels = like.dim(1).constant();
-    if (!channels) return std::nullopt;
+    auto count = like.dim(axis).constant();
+    if (!count) return std::nullopt;
     for (int64_t from_end = 1; from_end <= constant.type().rank(); from_end++) {
         const Dim& size = constant.type().dim(-from_end);
-        bool is_channel_axis = from_end == like.rank() - 1;
-        if (!size.is(1) && !(is_channel_axis && size == like.dim(1))) return std::nullopt;
+        if (!size.is(1) && !(from_end == like.rank() - axis && size == like.dim(axis))) return std::nullopt;
     }
     auto elements = constant_floats(program, constant);
-    if (elements && elements->size() == 1) elements->resize(static_cast<size_t>(*channels), elements->front());
+    if (elements && elements->size() == 1) elements->resize(static_cast<size_t>(*count), elements->front());
     return elements;
 }
 
@@ -49,8 +49,9 @@ std::optional<ChannelAffine> affine_of_batch_norm(const OpNode& node, const Prog
     return affine;
 }
 
-std::optional<ChannelAffine> affine_of_binary(const OpNode& node, size_t x, const Program& program) {
-    auto elements = one_for_each_channel(*node.operand(1 - x), node.result().type(), program);
+std::optional<ChannelAffine> affine_of_binary(const OpNode& node, const Value& constant, int64_t axis,
+                                              const Program& program) {
+    auto elements = one_for_each_index(constant, node.result().type(), axis, program);
     if (!elements) return std::nullopt;
     size_t channels = elements->size();
     if (node.op() == "add") return ChannelAffine{std::vector<double>(channels, 1), std::move(*elements)};

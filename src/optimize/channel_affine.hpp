@@ -1,4 +1,4 @@
-// Nodes that scale and shift each channel (axis 1) by constants.
+// Nodes that scale and shift each channel by constants.
 #pragma once
 
 #include "ir/program.hpp"
@@ -8,15 +8,17 @@
 
 namespace cuvil {
 
-// y = x * scale + shift, one pair for each channel. Computed in f64 from the constants of the model.
+// y = x * scale + shift, one pair for each index of an axis. Computed in f64 from the constants of the model.
 struct ChannelAffine {
     std::vector<double> scale, shift;
 };
 
-// What a batch_norm does to x, if its other operands are constants and all factors are finite.
+// What a batch_norm does to x along axis 1, if its other operands are constants and all factors are finite.
 std::optional<ChannelAffine> affine_of_batch_norm(const OpNode& node, const Program& program);
 
-// What an `add` or `mul` does to its operand `x`, if the other one is a constant with one element for each channel.
-std::optional<ChannelAffine> affine_of_binary(const OpNode& node, size_t x, const Program& program);
+// What an `add` or `mul` does to one operand, if the other, `constant`, is a constant that differs along `axis` of the
+// result only, and all factors are finite.
+std::optional<ChannelAffine> affine_of_binary(const OpNode& node, const Value& constant, int64_t axis,
+                                              const Program& program);
 
 } // namespace cuvil

@@ -54,24 +54,24 @@ class Merger {
 public:
     explicit Merger(Rewriter& rewriter) : rewriter_(rewriter) {}
 
-    bool merge(Region& region) {
-        bool changed = false;
+    size_t merge(Region& region) {
+        size_t changes = 0;
         std::vector<std::pair<size_t, OpNode*>> added; // by this region, to be forgotten behind it
         for (auto at = region.nodes().begin(); at != region.nodes().end();) {
             OpNode& node = **at++;
-            for (const auto& inner : node.regions()) changed |= merge(*inner);
+            for (const auto& inner : node.regions()) changes += merge(*inner);
             if (!is_mergeable(node)) continue;
             size_t hash = hash_of(node);
             if (OpNode* earlier = find(hash, node)) {
                 replace(node, *earlier);
-                changed = true;
+                changes++;
             } else {
                 seen_[hash].push_back(&node);
                 added.emplace_back(hash, &node);
             }
         }
         for (auto it = added.rbegin(); it != added.rend(); ++it) seen_[it->first].pop_back();
-        return changed;
+        return changes;
     }
 
 private:
@@ -95,6 +95,6 @@ private:
 
 } // namespace
 
-bool merge_common_subexpressions(Region& region, Rewriter& rewriter) { return Merger(rewriter).merge(region); }
+size_t merge_common_subexpressions(Region& region, Rewriter& rewriter) { return Merger(rewriter).merge(region); }
 
 } // namespace cuvil

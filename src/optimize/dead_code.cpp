@@ -52,19 +52,19 @@ bool is_unused(const OpNode& node, const Symbols& symbols) {
 }
 
 // Backwards, so that what only dead nodes use is dead when its turn comes.
-bool remove_dead(Region& region, const Symbols& symbols, Rewriter& rewriter) {
-    bool changed = false;
+size_t remove_dead(Region& region, const Symbols& symbols, Rewriter& rewriter) {
+    size_t changes = 0;
     for (auto at = region.nodes().end(); at != region.nodes().begin();) {
         OpNode& node = **--at;
         if (has_no_effect(node) && is_unused(node, symbols)) {
             ++at;
             rewriter.erase(node);
-            changed = true;
+            changes++;
         } else {
-            for (const auto& inner : node.regions()) changed |= remove_dead(*inner, symbols, rewriter);
+            for (const auto& inner : node.regions()) changes += remove_dead(*inner, symbols, rewriter);
         }
     }
-    return changed;
+    return changes;
 }
 
 void collect_weights(const Region& region, std::set<std::string, std::less<>>& names) {
@@ -76,7 +76,7 @@ void collect_weights(const Region& region, std::set<std::string, std::less<>>& n
 
 } // namespace
 
-bool remove_dead_code(FuncIR& function, Rewriter& rewriter) {
+size_t remove_dead_code(FuncIR& function, Rewriter& rewriter) {
     Symbols symbols;
     collect(function.body(), symbols);
     return remove_dead(function.body(), symbols, rewriter);

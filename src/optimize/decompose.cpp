@@ -88,28 +88,34 @@ Value* reduce_at_the_end(OpNode& node, Rewriter& rewriter) {
     return &rewriter.make("reshape", {&result}, {{"shape", node.result().type().shape()}});
 }
 
-void decompose_region(Region& region, Rewriter& rewriter) {
+size_t decompose_region(Region& region, Rewriter& rewriter) {
+    size_t changes = 0;
     for (auto at = region.nodes().begin(); at != region.nodes().end();) {
         OpNode& node = **at++;
-        for (const auto& inner : node.regions()) decompose_region(*inner, rewriter);
+        for (const auto& inner : node.regions()) changes += decompose_region(*inner, rewriter);
         rewriter.insert_before(node);
         rewriter.set_location(node.location());
         if (node.op().starts_with("reduce_")) {
-            if (Value* result = reduce_at_the_end(node, rewriter)) rewriter.replace(node, *result);
+            if (Value* result = reduce_at_the_end(node, rewriter)) {
+                rewriter.replace(node, *result);
+                changes++;
+            }
             continue;
         }
         if (node.op() != "batch_norm") continue;
         Value& decomposed = BatchNorm(node, rewriter).decomposed();
         decomposed.set_type(node.result().type());
         rewriter.replace(node, decomposed);
+        changes++;
     }
+    return changes;
 }
 
 } // namespace
 
 void decompose(FuncIR& function, PassContext& context) {
     Rewriter rewriter(context.program, function);
-    decompose_region(function.body(), rewriter);
+    context.changes += decompose_region(function.body(), rewriter);
 }
 
 } // namespace cuvil

@@ -4,7 +4,10 @@
 #include "ir/verifier.hpp"
 #include "support/diagnostics.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -54,7 +57,20 @@ void print_if_asked(const Program& program, std::string_view after, const Compil
         options.dump(after, print(program));
 }
 
+void run_timed(const PassDef& pass, PassContext& context, const CompileOptions& options) {
+    const auto start = std::chrono::steady_clock::now();
+    context.changes = 0;
+    run_pass(pass, context);
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    if (options.pass_done) options.pass_done({pass.name, time.count(), context.changes});
+}
+
 } // namespace
+
+std::string text_of(const PassReport& report) {
+    return fmt::format("{:<20} {:>9.2f} ms {:>7} change{}", report.pass, report.seconds * 1e3, report.changes,
+                       report.changes == 1 ? "" : "s");
+}
 
 void run_pass(const PassDef& pass, PassContext& context) {
     try {
@@ -65,17 +81,19 @@ void run_pass(const PassDef& pass, PassContext& context) {
     expect_sound(context.program, pass.name);
 }
 
-void run_passes(Program& program, const CompileOptions& options, const ConstantEvaluator& evaluate, Diagnostics& diag) {
+void run_passes(Program& program, const CompileOptions& options, const ConstantEvaluator& evaluate, Diagnostics& diag,
+                std::span<const PassDef> passes) {
     expect_known_names(options, diag);
     expect_sound(program, frontend_parse);
     print_if_asked(program, frontend_parse, options);
     if (options.stop_after == frontend_parse) return;
 
-    PassContext context{program, diag, evaluate};
-    for (const PassDef& pass : all_passes()) {
+    PassContext context{program, diag, evaluate, 0, options.trace_inference};
+    for (const PassDef& pass : passes) {
         if (options.cancel && options.cancel->load(std::memory_order_relaxed)) throw Cancelled();
         if (!contains(options.disabled_passes, pass.name)) {
-            run_pass(pass, context);
+            run_timed(pass, context, options);
+            diag.stop_if_errors();
             print_if_asked(program, pass.name, options);
         }
         if (options.stop_after == pass.name) return;

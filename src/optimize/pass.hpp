@@ -17,7 +17,9 @@ using ConstantEvaluator = std::function<std::optional<std::vector<std::string>>(
 struct PassContext {
     Program& program;
     Diagnostics& diag;
-    ConstantEvaluator evaluate; // may be empty: then nothing is folded
+    ConstantEvaluator evaluate;                            // may be empty: then nothing is folded
+    size_t changes = 0;                                    // how often a pass changed something; passes add to it
+    std::function<void(std::string_view line)> trace = {}; // what inference finds, where it is asked for
 };
 
 struct PassDef {
@@ -29,7 +31,9 @@ struct PassDef {
 std::span<const PassDef> all_passes();
 // Runs one pass over all functions, then verifies.
 void run_pass(const PassDef& pass, PassContext& context);
-// Runs the pipeline: prints on options.print_after, skips options.disabled_passes, ends after options.stop_after.
-void run_passes(Program& program, const CompileOptions& options, const ConstantEvaluator& evaluate, Diagnostics& diag);
+// Runs passes, by default the whole pipeline: prints on options.print_after, skips options.disabled_passes, ends after
+// options.stop_after, tells options.pass_done and options.trace_inference.
+void run_passes(Program& program, const CompileOptions& options, const ConstantEvaluator& evaluate, Diagnostics& diag,
+                std::span<const PassDef> passes = all_passes());
 
 } // namespace cuvil

@@ -42,6 +42,9 @@ void CompileArguments::add_to(CLI::App& verb) {
     add_repeatable(verb, "--print-after", print_after_, "Print the IR after this pass, or after all; repeatable")
         ->option_text("PASS");
     add_repeatable(verb, "--disable-pass", disabled_passes_, "Leave this pass out; repeatable")->option_text("PASS");
+    verb.add_flag("--time-passes", time_passes_, "Say how long each pass takes, and how often it changes something");
+    verb.add_flag("--trace-inference", trace_inference_,
+                  "Say which types and sizes InferencePass finds, round by round");
     verb.add_option("--stop-after", stop_after_, "Stop after this pass and write the IR")->option_text("PASS");
 }
 
@@ -77,6 +80,9 @@ CompileOptions CompileArguments::options(Console& console) const {
     options.dump = [&console](std::string_view pass, std::string_view ir) {
         console.err(fmt::format("# IR after {}\n{}\n", pass, ir));
     };
+    if (time_passes_) options.pass_done = [&console](const PassReport& report) { console.err(text_of(report) + "\n"); };
+    if (trace_inference_)
+        options.trace_inference = [&console](std::string_view line) { console.err(fmt::format("{}\n", line)); };
     options.progress = [&console](const Progress& progress) { console.progress(progress); };
     options.cancel = &interrupted();
     return options;

@@ -25,6 +25,8 @@ private:
     std::vector<std::string> print_after_;
     std::vector<std::string> disabled_passes_;
     std::string stop_after_;
+    bool time_passes_ = false;
+    bool trace_inference_ = false;
 };
 
 // "x:1x3x224x224" -> {"x", {1, 3, 224, 224}}; the last colon parts them, nothing behind it means rank 0. Throws

@@ -8,93 +8,75 @@ namespace {
 
 using Ints = std::vector<int64_t>;
 
-Value* only_operand(OpNode& node, Rewriter&) { return node.operands().size() == 1 ? node.operand(0) : nullptr; }
+bool keeps_type(const MatchContext& match) { return match["x"]->type() == match.root().result().type(); }
 
-// For ops that keep their operand if its type is that of the result.
-Value* same_type(OpNode& node, Rewriter&) {
-    return node.operand(0)->type() == node.result().type() ? node.operand(0) : nullptr;
+// The root's op on %x itself.
+FusedOp at_once(const MatchResult& match) {
+    return &match.make(match.root().op(), {match["x"]}, match.root().attributes());
 }
 
-// The node that makes the operand, if it is of the same op.
-OpNode* same_op_before(const OpNode& node) {
-    OpNode* inner = node.operand(0)->producer();
-    return inner && inner->op() == node.op() ? inner : nullptr;
-}
-
-Value* reshape_of_reshape(OpNode& node, Rewriter& rewriter) {
-    OpNode* inner = same_op_before(node);
-    return inner ? &rewriter.make("reshape", {inner->operand(0)}, node.attributes()) : nullptr;
-}
-
-Value* broadcast_of_broadcast(OpNode& node, Rewriter& rewriter) {
-    OpNode* inner = same_op_before(node);
-    return inner ? &rewriter.make("broadcast", {inner->operand(0)}, node.attributes()) : nullptr;
-}
-
-Value* transpose_of_transpose(OpNode& node, Rewriter& rewriter) {
-    OpNode* inner = same_op_before(node);
-    if (!inner) return nullptr;
-    const auto& first = inner->get<Ints>("perm");
+FusedOp transpose_at_once(const MatchResult& match) {
+    const auto& first = match.get<Ints>("first");
     Ints both;
-    for (int64_t axis : node.get<Ints>("perm")) both.push_back(first[static_cast<size_t>(axis)]);
-    return &rewriter.make("transpose", {inner->operand(0)}, {{"perm", std::move(both)}});
+    for (int64_t axis : match.get<Ints>("second")) both.push_back(first[static_cast<size_t>(axis)]);
+    return &match.make("transpose", {match["x"]}, {{"perm", std::move(both)}});
 }
 
-Value* transpose_nothing(OpNode& node, Rewriter&) {
-    return std::ranges::is_sorted(node.get<Ints>("perm")) ? node.operand(0) : nullptr;
-}
+bool keeps_axes(const MatchContext& match) { return std::ranges::is_sorted(match.get<Ints>("perm")); }
 
-// A transpose that keeps the order of all axes longer than 1 leaves the elements where they are.
-Value* transpose_ones(OpNode& node, Rewriter& rewriter) {
-    const Type& x = node.operand(0)->type();
+// The order of all axes longer than 1 stays, so the elements lie where they are.
+bool keeps_elements(const MatchContext& match) {
     Ints moved;
-    for (int64_t axis : node.get<Ints>("perm"))
-        if (!x.dim(axis).is(1)) moved.push_back(axis);
-    if (!std::ranges::is_sorted(moved)) return nullptr;
-    return &rewriter.make("reshape", {node.operand(0)}, {{"shape", node.result().type().shape()}});
+    for (int64_t axis : match.get<Ints>("perm"))
+        if (!match["x"]->type().dim(axis).is(1)) moved.push_back(axis);
+    return std::ranges::is_sorted(moved);
 }
 
 // A broadcast that only puts axes of size 1 in front repeats nothing.
-Value* broadcast_ones(OpNode& node, Rewriter& rewriter) {
-    const Shape &from = node.operand(0)->type().shape(), &to = node.result().type().shape();
-    size_t added = to.size() - from.size();
-    bool repeats = std::any_of(to.begin(), to.begin() + static_cast<std::ptrdiff_t>(added),
-                               [](const Dim& d) { return !d.is(1); }) ||
-                   !std::equal(from.begin(), from.end(), to.begin() + static_cast<std::ptrdiff_t>(added));
-    return repeats ? nullptr : &rewriter.make("reshape", {node.operand(0)}, node.attributes());
+bool repeats_nothing(const MatchContext& match) {
+    const Shape &from = match["x"]->type().shape(), &to = match.root().result().type().shape();
+    auto added = static_cast<std::ptrdiff_t>(to.size() - from.size());
+    return std::all_of(to.begin(), to.begin() + added, [](const Dim& d) { return d.is(1); }) &&
+           std::equal(from.begin(), from.end(), to.begin() + added);
+}
+
+FusedOp reshaped(const MatchResult& match) {
+    return &match.make("reshape", {match["x"]}, {{"shape", match.root().result().type().shape()}});
 }
 
 // The whole tensor in its own order. Equal sizes do not suffice: steps may be negative.
-Value* slice_all(OpNode& node, Rewriter&) {
-    const Shape& shape = node.operand(0)->type().shape();
-    const auto& steps = node.get<Ints>("steps");
-    const Shape &starts = node.get<Shape>("starts"), &sizes = node.get<Shape>("sizes");
+bool takes_all(const MatchContext& match) {
+    const Shape& shape = match["x"]->type().shape();
+    const auto& steps = match.get<Ints>("steps");
+    const Shape &starts = match.get<Shape>("starts"), &sizes = match.get<Shape>("sizes");
     for (size_t i = 0; i < shape.size(); i++)
-        if (!starts[i].is(0) || sizes[i] != shape[i] || (steps[i] != 1 && !shape[i].is(1))) return nullptr;
-    return node.operand(0);
+        if (!starts[i].is(0) || sizes[i] != shape[i] || (steps[i] != 1 && !shape[i].is(1))) return false;
+    return true;
 }
 
-Value* pad_nothing(OpNode& node, Rewriter&) {
+bool pads_nothing(const MatchContext& match) {
     auto is_zero = [](const Dim& d) { return d.is(0); };
-    bool nothing =
-        std::ranges::all_of(node.get<Shape>("low"), is_zero) && std::ranges::all_of(node.get<Shape>("high"), is_zero);
-    return nothing ? node.operand(0) : nullptr;
+    return std::ranges::all_of(match.get<Shape>("low"), is_zero) &&
+           std::ranges::all_of(match.get<Shape>("high"), is_zero);
 }
 
-constexpr Rule rules[] = {
-    {"identity", "identity", only_operand},
-    {"cast_to_same", "cast", same_type},
-    {"reshape_to_same", "reshape", same_type},
-    {"reshape_of_reshape", "reshape", reshape_of_reshape},
-    {"broadcast_to_same", "broadcast", same_type},
-    {"broadcast_of_broadcast", "broadcast", broadcast_of_broadcast},
-    {"broadcast_ones", "broadcast", broadcast_ones},
-    {"transpose_nothing", "transpose", transpose_nothing},
-    {"transpose_of_transpose", "transpose", transpose_of_transpose},
-    {"transpose_ones", "transpose", transpose_ones},
-    {"slice_all", "slice", slice_all},
-    {"concat_of_one", "concat", only_operand},
-    {"pad_nothing", "pad", pad_nothing},
+const Rule rules[] = {
+    {"identity", "%r = identity %x", {}, "%x"},
+    {"cast_to_same", "%r = cast %x", keeps_type, "%x"},
+    {"reshape_to_same", "%r = reshape %x", keeps_type, "%x"},
+    {"reshape_of_reshape", "%1 = reshape %x  %2 = reshape %1", {}, at_once},
+    {"broadcast_to_same", "%r = broadcast %x", keeps_type, "%x"},
+    {"broadcast_of_broadcast", "%1 = broadcast %x  %2 = broadcast %1", {}, at_once},
+    {"broadcast_ones", "%r = broadcast %x", repeats_nothing, reshaped},
+    {"transpose_nothing", "%r = transpose %x {perm = %perm}", keeps_axes, "%x"},
+    {"transpose_of_transpose",
+     "%1 = transpose %x {perm = %first}  %2 = transpose %1 {perm = %second}",
+     {},
+     transpose_at_once},
+    {"transpose_ones", "%r = transpose %x {perm = %perm}", keeps_elements, reshaped},
+    {"slice_all", "%r = slice %x {starts = %starts, sizes = %sizes, steps = %steps}", takes_all, "%x"},
+    {"concat_of_one", "%r = concat %x", {}, "%x"},
+    {"pad_nothing", "%r = pad %x {low = %low, high = %high}", pads_nothing, "%x"},
 };
 
 } // namespace
