@@ -1,12 +1,13 @@
 // An `if` whose condition is a constant becomes the branch that it takes.
 #include "ir/rewriter.hpp"
-#include "optimize/known_sizes.hpp"
 #include "optimize/passes.hpp"
+#include "optimize/substitute.hpp"
 
 namespace cuvil {
 namespace {
 
-// Adds what must hold for `general` to be `actual`; false where that is more than values of symbols.
+// Adds what must hold for `general` to be `actual`, sizes that only the taken branch knows; false where that is more
+// than values of symbols.
 bool match(const Type& general, const Type& actual, Sizes& sizes) {
     if (general == actual) return true;
     if (!general.has_rank() || !actual.has_rank() || general.rank() != actual.rank()) return false;
@@ -40,7 +41,7 @@ bool inline_constant_if(OpNode& node, Rewriter& rewriter) {
         if (!match(node.result(i).type(), results[i]->type(), sizes)) return false;
     while (branch->nodes().front().get() != branch->terminator()) rewriter.move_before(*branch->nodes().front(), node);
     drop(node, results, rewriter);
-    if (!sizes.empty()) substitute_sizes(rewriter.function().body(), sizes, rewriter);
+    if (!sizes.empty()) substitute(rewriter.function().body(), sizes, rewriter);
     return true;
 }
 

@@ -4,6 +4,8 @@ namespace cuvil {
 namespace {
 
 constexpr PassDef passes[] = {
+    // Before all that asks for sizes.
+    {"InferencePass", infer_types},
     // Before fusion: its patterns are written for canonical forms.
     {"CanonicalizePass", canonicalize},
     // While composite ops are whole: a batch_norm is folded into a convolution as one node.

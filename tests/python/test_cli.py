@@ -74,6 +74,13 @@ def test_passes(cli, mlp_text: Path):
     done = cli("compile", mlp_text, "--stop-after", "CanonicalizePass", "-o", "-")
     assert "func @main" in done.stdout
     assert cli("compile", mlp_text, "--disable-pass", "CanonicalizePass").returncode == 0
+    timed = cli("compile", mlp_text, "--time-passes", "--stop-after", "FuseOperatorsPass", "-o", "-")
+    lines = timed.stderr.splitlines()
+    assert [line.split()[0] for line in lines] == ["InferencePass", "CanonicalizePass", "FuseOperatorsPass"]
+    assert all(re.fullmatch(r"\w+ +[\d.]+ ms +\d+ changes?", line) for line in lines)
+    traced = cli("compile", mlp_text, "--trace-inference", "--stop-after", "InferencePass", "-o", "-")
+    assert "round 0, import: " in traced.stderr
+    assert traced.stderr.endswith(": nothing changes\n")
     wrong = cli("compile", mlp_text, "--print-after", "NoPass")
     assert wrong.returncode == 2
     assert "CanonicalizePass" in wrong.stderr

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 
 namespace cuvil {
@@ -26,6 +27,8 @@ Program parsed(std::string_view text) {
     EXPECT_TRUE(program) << diag.render();
     return program ? std::move(*program) : Program(builtin_op_table());
 }
+
+const PassDef& pass_named(std::string_view name) { return *std::ranges::find(all_passes(), name, &PassDef::name); }
 
 // The names under which run_passes prints.
 std::vector<std::string> printed(CompileOptions options) {
@@ -49,14 +52,14 @@ using Names = std::vector<std::string>;
 TEST(RunPasses, PrintsWhatIsAskedFor) {
     EXPECT_EQ(printed({}), Names{});
     EXPECT_EQ(printed({.print_after = {"FuseOperatorsPass"}}), Names{"FuseOperatorsPass"});
-    EXPECT_EQ(printed({.print_after = {"all"}}),
-              (Names{"FrontendParse", "CanonicalizePass", "FuseOperatorsPass", "DecomposePass", "CleanupPass"}));
+    EXPECT_EQ(printed({.print_after = {"all"}}), (Names{"FrontendParse", "InferencePass", "CanonicalizePass",
+                                                        "FuseOperatorsPass", "DecomposePass", "CleanupPass"}));
 }
 
 TEST(RunPasses, StopsAfterAPass) {
     EXPECT_EQ(printed({.print_after = {"all"}, .stop_after = "FrontendParse"}), Names{"FrontendParse"});
     EXPECT_EQ(printed({.print_after = {"all"}, .stop_after = "CanonicalizePass"}),
-              (Names{"FrontendParse", "CanonicalizePass"}));
+              (Names{"FrontendParse", "InferencePass", "CanonicalizePass"}));
     EXPECT_EQ(nodes_after({.stop_after = "FrontendParse"}), 3u);
     EXPECT_EQ(nodes_after({.stop_after = "CanonicalizePass"}), 2u);
 }
@@ -75,7 +78,39 @@ TEST(RunPasses, RefusesUnknownNamesAllAtOnce) {
     EXPECT_EQ(diag.all()[0].code, "unknown-pass");
     EXPECT_EQ(diag.all()[0].message, "no pass is named \"A\"");
     EXPECT_EQ(diag.all()[0].help,
-              "passes: FrontendParse, CanonicalizePass, FuseOperatorsPass, DecomposePass, CleanupPass");
+              "passes: FrontendParse, InferencePass, CanonicalizePass, FuseOperatorsPass, DecomposePass, CleanupPass");
+}
+
+TEST(RunPasses, TellsTimesAndChanges) {
+    std::vector<std::string> told;
+    CompileOptions options;
+    options.pass_done = [&](const PassReport& report) {
+        EXPECT_GE(report.seconds, 0);
+        told.push_back(std::string(report.pass) + " " + std::to_string(report.changes));
+    };
+    nodes_after(options);
+    EXPECT_EQ(told, (Names{"InferencePass 0", "CanonicalizePass 1", "FuseOperatorsPass 0", "DecomposePass 0",
+                           "CleanupPass 0"}));
+    EXPECT_EQ(text_of({"CanonicalizePass", 0.00125, 1}), "CanonicalizePass          1.25 ms       1 change");
+}
+
+TEST(RunPasses, TracesInference) {
+    Program program = parsed(R"(
+func @main(%x: f32[N,4], %y: f32[8,4]) {
+  require {left = [N], right = [8], message = "m"}  loc "m.onnx" "add"
+  %1 = reshape %x {shape = [4*N]}  loc "m.onnx" "flatten"
+  return %1
+}
+)");
+    Names lines;
+    CompileOptions options{.stop_after = "InferencePass"};
+    options.trace_inference = [&](std::string_view line) { lines.emplace_back(line); };
+    Diagnostics diag;
+    run_passes(program, options, evaluate, diag);
+    EXPECT_EQ(lines,
+              (Names{"round 0, import: flatten (reshape): unknown -> f32[4*N]",
+                     "round 1, refine_shapes: add (require): N -> 8", "round 1, refine_shapes: x: f32[N,4] -> f32[8,4]",
+                     "round 1, refine_shapes: flatten (reshape): f32[4*N] -> f32[32]", "round 2: nothing changes"}));
 }
 
 TEST(RunPasses, CanBeCancelled) {
@@ -116,9 +151,9 @@ TEST(Canonicalize, ReachesAFixedPoint) {
     Program program = parsed(doubled_relu);
     Diagnostics diag;
     PassContext context{program, diag, evaluate};
-    run_pass(all_passes().front(), context);
+    run_pass(pass_named("CanonicalizePass"), context);
     std::string once = print(program);
-    run_pass(all_passes().front(), context);
+    run_pass(pass_named("CanonicalizePass"), context);
     EXPECT_EQ(print(program), once);
 }
 
@@ -134,7 +169,7 @@ TEST(Canonicalize, TakesLongChains) {
     rewriter.create("return", {x});
     Diagnostics diag;
     PassContext context{program, diag, evaluate};
-    run_pass(all_passes().front(), context);
+    run_pass(pass_named("CanonicalizePass"), context);
     EXPECT_EQ(main.body().nodes().size(), 1u);
 }
 

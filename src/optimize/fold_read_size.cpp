@@ -1,6 +1,6 @@
-#include "optimize/known_sizes.hpp"
-
+// A size read from a constant is known: it takes the place of its symbol.
 #include "optimize/passes.hpp"
+#include "optimize/substitute.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -10,38 +10,6 @@ namespace {
 
 // What is larger is no size.
 constexpr int64_t largest_size = int64_t{1} << 40;
-
-Dim substituted(const Dim& dim, const Sizes& sizes) {
-    return dim.substitute([&](const std::string& symbol) -> std::optional<Dim> {
-        auto found = sizes.find(symbol);
-        return found == sizes.end() ? std::nullopt : std::optional(found->second);
-    });
-}
-
-std::vector<Dim> substituted(std::vector<Dim> dims, const Sizes& sizes) {
-    for (Dim& dim : dims) dim = substituted(dim, sizes);
-    return dims;
-}
-
-Type substituted(const Type& type, const Sizes& sizes) {
-    auto elements = [&] {
-        std::vector<Type> all;
-        for (const Type& element : type.elements()) all.push_back(substituted(element, sizes));
-        return all;
-    };
-    switch (type.kind()) {
-    case Type::Kind::Tensor: return type.has_rank() ? type.with_shape(substituted(type.shape(), sizes)) : type;
-    case Type::Kind::List: return Type::list(elements().at(0));
-    case Type::Kind::Optional: return Type::optional(elements().at(0));
-    case Type::Kind::Tuple: return Type::tuple(elements());
-    default: return type;
-    }
-}
-
-void substitute(Value& value, const Sizes& sizes) {
-    value.set_type(substituted(value.type(), sizes));
-    if (value.elements()) value.set_elements(substituted(*value.elements(), sizes));
-}
 
 // Element `at` of a constant; nothing where it is not known, or no size.
 std::optional<int64_t> constant_element(const Program& program, const Value& value, int64_t at) {
@@ -73,18 +41,6 @@ bool may_hold(const Region& region, const Sizes& sizes) {
 
 } // namespace
 
-void substitute_sizes(Region& region, const Sizes& sizes, Rewriter& rewriter) {
-    for (const auto& argument : region.arguments()) substitute(*argument, sizes);
-    for (const auto& node : region.nodes()) {
-        for (const auto& result : node->results()) substitute(*result, sizes);
-        for (const AttributeDef& attribute : node->def().attributes)
-            if (attribute.kind == AttributeKind::Dims && node->attributes().contains(attribute.name))
-                rewriter.set_attribute(*node, std::string(attribute.name),
-                                       substituted(node->get<Shape>(attribute.name), sizes));
-        for (const auto& inner : node->regions()) substitute_sizes(*inner, sizes, rewriter);
-    }
-}
-
 bool fold_read_size(OpNode& node, Rewriter& rewriter) {
     if (node.op() != "read_size") return false;
     auto element = constant_element(rewriter.program(), *node.operand(0), node.get<int64_t>("at"));
@@ -94,7 +50,7 @@ bool fold_read_size(OpNode& node, Rewriter& rewriter) {
         {node.get<std::string>("count"), std::max<int64_t>(node.get<bool>("negated") ? -*element : *element, 0)}};
     if (!may_hold(body, sizes)) return false;
     rewriter.erase(node);
-    substitute_sizes(body, sizes, rewriter);
+    substitute(body, sizes, rewriter);
     return true;
 }
 

@@ -1,0 +1,57 @@
+#include "optimize/substitute.hpp"
+
+namespace cuvil {
+
+Dim substituted(const Dim& dim, const Sizes& sizes) {
+    return dim.substitute([&](const std::string& symbol) -> std::optional<Dim> {
+        auto found = sizes.find(symbol);
+        return found == sizes.end() ? std::nullopt : std::optional(found->second);
+    });
+}
+
+namespace {
+
+std::vector<Dim> substituted(std::vector<Dim> dims, const Sizes& sizes) {
+    for (Dim& dim : dims) dim = substituted(dim, sizes);
+    return dims;
+}
+
+} // namespace
+
+Type substituted(const Type& type, const Sizes& sizes) {
+    auto elements = [&] {
+        std::vector<Type> all;
+        for (const Type& element : type.elements()) all.push_back(substituted(element, sizes));
+        return all;
+    };
+    switch (type.kind()) {
+    case Type::Kind::Tensor: return type.has_rank() ? type.with_shape(substituted(type.shape(), sizes)) : type;
+    case Type::Kind::List: return Type::list(elements().at(0));
+    case Type::Kind::Optional: return Type::optional(elements().at(0));
+    case Type::Kind::Tuple: return Type::tuple(elements());
+    default: return type;
+    }
+}
+
+namespace {
+
+void substitute(Value& value, const Sizes& sizes) {
+    value.set_type(substituted(value.type(), sizes));
+    if (value.elements()) value.set_elements(substituted(*value.elements(), sizes));
+}
+
+} // namespace
+
+void substitute(Region& region, const Sizes& sizes, Rewriter& rewriter) {
+    for (const auto& argument : region.arguments()) substitute(*argument, sizes);
+    for (const auto& node : region.nodes()) {
+        for (const auto& result : node->results()) substitute(*result, sizes);
+        for (const AttributeDef& attribute : node->def().attributes)
+            if (attribute.kind == AttributeKind::Dims && node->attributes().contains(attribute.name))
+                rewriter.set_attribute(*node, std::string(attribute.name),
+                                       substituted(node->get<Shape>(attribute.name), sizes));
+        for (const auto& inner : node->regions()) substitute(*inner, sizes, rewriter);
+    }
+}
+
+} // namespace cuvil

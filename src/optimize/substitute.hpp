@@ -1,0 +1,19 @@
+// Puts what is known of symbols in their place, everywhere in a region.
+#pragma once
+
+#include "ir/rewriter.hpp"
+
+#include <map>
+#include <string>
+
+namespace cuvil {
+
+// Symbols and what they are.
+using Sizes = std::map<std::string, Dim>;
+
+Dim substituted(const Dim& dim, const Sizes& sizes);
+Type substituted(const Type& type, const Sizes& sizes);
+// In the types and known elements of all values, and in attributes.
+void substitute(Region& region, const Sizes& sizes, Rewriter& rewriter);
+
+} // namespace cuvil
