@@ -53,11 +53,11 @@ std::optional<ChannelAffine> affine_of_binary(const OpNode& node, const Value& c
                                               const Program& program) {
     auto elements = one_for_each_index(constant, node.result().type(), axis, program);
     if (!elements) return std::nullopt;
-    size_t channels = elements->size();
-    if (node.op() == "add") return ChannelAffine{std::vector<double>(channels, 1), std::move(*elements)};
-    if (node.op() == "mul" && all_finite(*elements))
-        return ChannelAffine{std::move(*elements), std::vector<double>(channels, 0)};
-    return std::nullopt;
+    const std::vector<double> ones(elements->size(), 1), zeros(elements->size(), 0);
+    if (node.op() == "sub" || node.op() == "div")
+        for (double& e : *elements) e = node.op() == "sub" ? -e : 1 / e;
+    if (node.op() == "add" || node.op() == "sub") return ChannelAffine{ones, std::move(*elements)};
+    return all_finite(*elements) ? std::optional(ChannelAffine{std::move(*elements), zeros}) : std::nullopt;
 }
 
 } // namespace cuvil

@@ -59,6 +59,11 @@ std::string float_bytes(std::span<const double> elements, DType dtype) {
     return bytes;
 }
 
+Value* number_of(Rewriter& rewriter, DType dtype, double number) {
+    auto bytes = encode(number, dtype);
+    return bytes ? &rewriter.constant(Type::tensor(dtype, {}), std::move(*bytes)) : nullptr;
+}
+
 std::string folded_name(const Value& from) {
     const OpNode* producer = from.producer();
     const std::string& name = producer && producer->op() == "weight" ? producer->get<std::string>("name") : from.name();

@@ -1,7 +1,7 @@
 // Reading and writing the elements of constants.
 #pragma once
 
-#include "ir/program.hpp"
+#include "ir/rewriter.hpp"
 
 #include <optional>
 #include <span>
@@ -22,6 +22,9 @@ std::optional<std::vector<double>> constant_floats(const Program& program, const
 
 // Elements of an f32 or f64 tensor, each rounded to the nearest value of `dtype`.
 std::string float_bytes(std::span<const double> elements, DType dtype);
+
+// A small whole number as a scalar constant; nullptr for dtypes other than f64, f32 and integers.
+Value* number_of(Rewriter& rewriter, DType dtype, double number);
 
 // A name for what is computed from a constant: "conv1.weight/folded".
 std::string folded_name(const Value& from);

@@ -51,12 +51,13 @@ private:
     Value* any() { return values_[values_.size() - 1 - below(std::min<size_t>(values_.size(), 8))]; }
 
     Value& next() {
-        switch (below(6)) {
+        switch (below(7)) {
         case 0: return unary();
         case 1: return binary();
         case 2: return with_constant();
         case 3: return moved_and_back();
         case 4: return nothing();
+        case 5: return reduced_to_itself();
         default: return broadcast_and_reduced();
         }
     }
@@ -85,9 +86,14 @@ private:
         std::vector<int64_t> first = {0, 1, 2}, inverse(3);
         std::shuffle(first.begin(), first.end(), random_);
         for (size_t i = 0; i < 3; i++) inverse[static_cast<size_t>(first[i])] = static_cast<int64_t>(i);
-        Value& moved = rewriter_.make("transpose", {any()}, {{"perm", first}});
-        if (below(2)) return rewriter_.make("transpose", {&moved}, {{"perm", inverse}});
-        Value& flat = rewriter_.make("reshape", {&moved}, {{"shape", Shape{6}}});
+        Value* moved = &rewriter_.make("transpose", {any()}, {{"perm", first}});
+        if (below(2)) {
+            Value& scalar = rewriter_.scalar_constant(DType::F32, special[below(4)]);
+            Value& constant = rewriter_.make("broadcast", {&scalar}, {{"shape", moved->type().shape()}});
+            moved = &rewriter_.make("add", {moved, &constant});
+        }
+        if (below(2)) return rewriter_.make("transpose", {moved}, {{"perm", inverse}});
+        Value& flat = rewriter_.make("reshape", {moved}, {{"shape", Shape{6}}});
         return rewriter_.make("reshape", {&flat}, {{"shape", Shape{2, 1, 3}}});
     }
 
@@ -98,6 +104,15 @@ private:
         case 2: return rewriter_.make("concat", {any()}, {{"axis", int64_t{0}}});
         default: return rewriter_.make("pad", {any()}, {{"low", Shape{0, 0, 0}}, {"high", Shape{0, 0, 0}}});
         }
+    }
+
+    // Axis 1 has one element.
+    Value& reduced_to_itself() {
+        static constexpr const char* ops[] = {"reduce_sum", "reduce_mean", "reduce_max", "reduce_min", "reduce_prod"};
+        size_t i = below(std::size(ops) + 2);
+        if (i >= std::size(ops))
+            return rewriter_.make(i % 2 ? "softmax" : "log_softmax", {any()}, {{"axis", int64_t{1}}});
+        return rewriter_.make(ops[i], {any()}, {{"axes", std::vector<int64_t>{1}}});
     }
 
     Value& broadcast_and_reduced() {

@@ -74,7 +74,7 @@ FusedOp into_product(const MatchResult& match, const Value* bias) {
     if (!weight) return nullptr;
     Value& product = match.make("matmul", {match["x"], weight});
     product.set_type(type);
-    if (!bias && match.root().op() == "mul") return &product;
+    if (!bias && match.root().op() != "batch_norm") return &product;
     Value& shift = shifted_bias(bias, *match["w"], *affine, match.rewriter());
     Value& everywhere = match.make("broadcast", {&shift}, {{"shape", type.shape()}});
     return &match.make("add", {&product, &everywhere});
@@ -101,10 +101,15 @@ const Rule rules[] = {
      into_convolution},
     {"conv_mul", "%c = conv2d %x, %w, %b  %r = mul %c, %k", has_known_weights, into_convolution},
     {"conv_add", "%c = conv2d %x, %w, %b  %r = add %c, %k", has_known_weights, into_convolution},
+    {"conv_sub", "%c = conv2d %x, %w, %b  %r = sub %c, %k", has_known_weights, into_convolution},
+    {"conv_div", "%c = conv2d %x, %w, %b  %r = div %c, %k", has_known_weights, into_convolution},
     {"matmul_mul", "%p = matmul %x, %w  %r = mul %p, %k", has_own_matrix, factors_into_product},
+    {"matmul_div", "%p = matmul %x, %w  %r = div %p, %k", has_own_matrix, factors_into_product},
     {"matmul_bn", "%p = matmul %x, %w  %r = batch_norm %p, %scale, %shift, %mean, %variance", has_columns_as_channels,
      factors_into_product},
     {"matmul_add_mul", "%p = matmul %x, %w  %v = broadcast %b  %s = add %p, %v  %r = mul %s, %k",
+     has_own_matrix_and_bias, factors_into_biased_product},
+    {"matmul_add_div", "%p = matmul %x, %w  %v = broadcast %b  %s = add %p, %v  %r = div %s, %k",
      has_own_matrix_and_bias, factors_into_biased_product},
     {"matmul_add_bn",
      "%p = matmul %x, %w  %v = broadcast %b  %s = add %p, %v  %r = batch_norm %s, %scale, %shift, %mean, %variance",
