@@ -53,13 +53,27 @@ void LinearWriter::emit_gemm() {
 }
 
 void LinearWriter::emit_pack() {
-    const Type& b = type(0);
-    Dim batch = product(b.shape(), 0, b.shape().size() - 2), k = b.dim(-2), n = b.dim(-1);
+    // The axes of b in the order in which the product sees them.
+    const Shape& x = type(0).shape();
+    std::vector<Dim> x_strides = strides_of(x), strides;
+    std::vector<int64_t> perm = PackOp(*node_).perm();
+    for (size_t i = perm.size(); i < x.size(); i++) perm.push_back(static_cast<int64_t>(i));
+    Shape b;
+    for (int64_t axis : perm) {
+        b.push_back(x.at(static_cast<size_t>(axis)));
+        strides.push_back(x_strides[static_cast<size_t>(axis)]);
+    }
+    size_t rows = b.size() - 2, columns = b.size() - 1;
+    Dim batch = product(b, 0, rows);
     input("b", 0);
     output();
-    out_.line("const i64 k = {}, n = {};", size(k), size(n));
-    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b + i * k * n, n, 1, y + i * packed_size(k, n)); }});",
-              size(batch), size(batch * k * n));
+    std::string at; // where matrix i begins
+    for (size_t i = 0; i < rows; i++)
+        at += fmt::format(" + i / larger(1, {}) % larger(1, {}) * {}", size(product(b, i + 1, rows)), size(b[i]),
+                          size(strides[i]));
+    out_.line("const i64 k = {}, n = {};", size(b[rows]), size(b[columns]));
+    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b{}, {}, {}, y + i * packed_size(k, n)); }});",
+              size(batch), size(batch * b[rows] * b[columns]), at, size(strides[rows]), size(strides[columns]));
 }
 
 void LinearWriter::emit_matmul_any() {

@@ -133,14 +133,30 @@ private:
         Type packed_type = Type::tensor(DType::F32, packed_shape);
         auto bytes = b.type().rank() == 2 ? constant_bytes(edit_.program(), b) : std::nullopt;
         if (!bytes) {
-            edit_.set_operand(node, 1, &edit_.create_typed("pack", {&b}, {}, {packed_type}).result());
-            plan_.kernels[node.operand(1)->producer()] = "pack_b";
+            pack(node, packed_type);
             return "gemm";
         }
         std::vector<float> packed =
             pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
         edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
         return "gemm";
+    }
+
+    // Packing reads b by strides, so a transpose before it needs no step of its own.
+    void pack(OpNode& matmul, const Type& packed_type) {
+        Value* b = matmul.operand(1);
+        OpNode* transpose = b->producer();
+        if (!transpose || transpose->op() != "transpose" || !b->has_one_use() || transpose->parent() != matmul.parent())
+            transpose = nullptr;
+        Attributes attributes;
+        if (transpose) attributes["perm"] = transpose->attribute("perm");
+        Value* read = transpose ? transpose->operand(0) : b;
+        OpNode& pack = edit_.create_typed("pack", {read}, std::move(attributes), {packed_type});
+        plan_.kernels[&pack] = "pack_b";
+        edit_.set_operand(matmul, 1, &pack.result());
+        if (!transpose) return;
+        plan_.kernels.erase(transpose);
+        edit_.erase(*transpose);
     }
 
     Rewriter edit_;

@@ -116,5 +116,37 @@ TEST(Fuse, OneProductCarriesTheChain) {
     EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm", "pack_b", "gemm, add"}));
 }
 
+TEST(Fuse, PackingReadsThroughATranspose) {
+    Planned p(R"(func @main(%q: f32[B,H,S,D], %k: f32[B,T,H,D]) -> f32[B,H,S,T] {
+  %1 = transpose %k {perm = [0,2,3,1]} : f32[B,H,D,T]
+  %2 = matmul %q, %1 : f32[B,H,S,T]
+  return %2
+})");
+    EXPECT_EQ(p.steps(), (Texts{"pack_b", "gemm"}));
+}
+
+TEST(Fuse, ATransposeThatOthersReadIsMade) {
+    Planned p(R"(func @main(%q: f32[S,D], %k: f32[T,D]) -> (f32[S,T], f32[D,T]) {
+  %1 = transpose %k {perm = [1,0]} : f32[D,T]
+  %2 = matmul %q, %1 : f32[S,T]
+  return %2, %1
+})");
+    EXPECT_EQ(p.steps(), (Texts{"transpose", "pack_b", "gemm"}));
+}
+
+// Bias, the sum with another path and the activation cost no step.
+TEST(Fuse, AConvolutionTakesBiasResidualAndActivation) {
+    Planned p(R"(func @main(%x: f32[N,1,8,8], %y: f32[N,1,8,8]) -> f32[N,1,8,8] {
+  %w = constant [2.0] : f32[1,1,1,1]
+  %b = constant [1.0] : f32[1]
+  %1 = conv2d %x, %w, _ : f32[N,1,8,8]
+  %2 = conv2d %y, %w, %b : f32[N,1,8,8]
+  %3 = add %2, %1 : f32[N,1,8,8]
+  %4 = relu %3 : f32[N,1,8,8]
+  return %4
+})");
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_padded", "relayout", "conv2d_padded, add, relu", "relayout"}));
+}
+
 } // namespace
 } // namespace cuvil
