@@ -1,5 +1,6 @@
 #include "ops/infer.hpp"
 
+#include <algorithm>
 #include <string>
 
 namespace cuvil {
@@ -13,6 +14,10 @@ void expect_same_for_all(Inference& in) {
         const Type &a = in.type(0), &b = in.type(i);
         if (a.is_tensor() && b.is_tensor() && a.dtype() != b.dtype())
             in.fail("operands have different dtypes, " + a.text() + " and " + b.text());
+        if (a.has_rank() && b.has_rank())
+            for (int64_t k = 1; k <= std::min(a.rank(), b.rank()); k++)
+                if (!a.dim(-k).is(1) && !b.dim(-k).is(1) && compare(a.dim(-k), b.dim(-k)) == Equality::Different)
+                    in.fail("Broadcast mismatch at axis -" + std::to_string(k) + ": " + a.text() + " and " + b.text());
         if (a.with_layout({}) != b.with_layout({}))
             in.fail("operands have different shapes, " + a.text() + " and " + b.text());
     }

@@ -42,7 +42,7 @@ private:
         learn_elements(node);
         return inline_constant_if(node, rewriter_) || fold_read_size(node, rewriter_) ||
                fold_constant(node, rewriter_, context_.evaluate) || rules_.apply(node, rewriter_) ||
-               sink_transposes(node, rewriter_);
+               sink_transposes(node, rewriter_) || sink_reshapes(node, rewriter_);
     }
 
     // An operand may have become known since the node was made.

@@ -12,8 +12,8 @@ void infer_types(FuncIR& function, PassContext& context);
 
 // Brings a function into the forms that later passes and planning know, and repeats until nothing changes: constants
 // are folded, shape arithmetic is a `constant` or one `dims` node, the rules of rules/ do not match any more, equal
-// nodes are one, unused nodes and weights are gone, an `if` with a constant condition is its branch, transposes stand
-// behind elementwise ops.
+// nodes are one, unused nodes and weights are gone, an `if` with a constant condition is its branch, transposes and
+// reshapes stand behind elementwise ops.
 void canonicalize(FuncIR& function, PassContext& context);
 
 // Makes one node of several that the fusing rules of rules/ know, until none matches any more: constant factors and
@@ -27,6 +27,7 @@ void decompose(FuncIR& function, PassContext& context);
 bool fold_constant(OpNode& node, Rewriter& rewriter, const ConstantEvaluator& evaluate);
 bool inline_constant_if(OpNode& node, Rewriter& rewriter);
 bool fold_read_size(OpNode& node, Rewriter& rewriter);
+bool sink_reshapes(OpNode& node, Rewriter& rewriter);
 bool sink_transposes(OpNode& node, Rewriter& rewriter);
 size_t merge_common_subexpressions(Region& region, Rewriter& rewriter);
 size_t remove_dead_code(FuncIR& function, Rewriter& rewriter);

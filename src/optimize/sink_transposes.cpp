@@ -32,11 +32,11 @@ bool only_used_by(const Value& value, const OpNode& node) {
 
 bool is_longer_than_one(const Dim& d) { return !d.is(1); }
 
-// Another order of its axes costs nothing: a vector that is repeated, or a constant that nobody else wants as it is.
+// Another order of its axes costs nothing: a constant that is a vector, or that nobody else wants as it is.
 bool has_any_order(const Value& value) {
     const Value& elements = behind_broadcast(value);
     bool is_vector = std::ranges::count_if(elements.type().shape(), is_longer_than_one) <= 1;
-    return is_constant(elements) ? is_vector || elements.has_one_use() : is_vector && &elements != &value;
+    return is_constant(elements) && (is_vector || elements.has_one_use());
 }
 
 class Sinking {

@@ -65,6 +65,19 @@ FusedOp into_convolution(const MatchResult& match) {
     return &match.make("conv2d", {match["x"], weight, &bias}, match.node("c").attributes());
 }
 
+// The channels stay axis 1 through the reshape behind a convolution along one axis.
+bool keeps_channels(const MatchContext& match) {
+    const Type &image = match["c"]->type(), &line = match["f"]->type();
+    return has_known_weights(match) && line.rank() >= 2 && image.dim(0) == line.dim(0) && image.dim(1) == line.dim(1);
+}
+
+FusedOp into_convolution_before_reshape(const MatchResult& match) {
+    Value* fused = into_convolution(match);
+    if (!fused) return nullptr;
+    fused->set_type(match["c"]->type());
+    return &match.make("reshape", {fused}, match.node("f").attributes());
+}
+
 // A product has no bias of its own: what is added stays an `add` of a broadcast vector, as planning expects it.
 FusedOp into_product(const MatchResult& match, const Value* bias) {
     const Type& type = match.root().result().type();
@@ -86,9 +99,9 @@ FusedOp factors_into_product(const MatchResult& match) { return into_product(mat
 FusedOp factors_into_biased_product(const MatchResult& match) { return into_product(match, match["b"]); }
 
 bool has_own_matrix_and_bias(const MatchContext& match) {
-    const Value& bias = *match["b"];
-    return has_own_matrix(match) && is_known(match, "b") && bias.type().rank() == 1 &&
-           bias.type().dim(0) == match["w"]->type().dim(1);
+    const Type &bias = match["b"]->type(), &matrix = match["w"]->type();
+    return has_own_matrix(match) && is_known(match, "b") && bias.rank() > 0 && bias.dim(-1) == matrix.dim(1) &&
+           element_count(bias.shape()) == matrix.dim(1);
 }
 
 // batch_norm knows channels of axis 1 only.
@@ -99,6 +112,8 @@ bool has_columns_as_channels(const MatchContext& match) {
 const Rule rules[] = {
     {"conv_bn_fuse", "%c = conv2d %x, %w, %b  %r = batch_norm %c, %scale, %shift, %mean, %variance", has_known_weights,
      into_convolution},
+    {"conv_reshape_bn", "%c = conv2d %x, %w, %b  %f = reshape %c  %r = batch_norm %f, %scale, %shift, %mean, %variance",
+     keeps_channels, into_convolution_before_reshape},
     {"conv_mul", "%c = conv2d %x, %w, %b  %r = mul %c, %k", has_known_weights, into_convolution},
     {"conv_add", "%c = conv2d %x, %w, %b  %r = add %c, %k", has_known_weights, into_convolution},
     {"conv_sub", "%c = conv2d %x, %w, %b  %r = sub %c, %k", has_known_weights, into_convolution},
