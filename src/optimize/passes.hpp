@@ -17,7 +17,8 @@ void infer_types(FuncIR& function, PassContext& context);
 void canonicalize(FuncIR& function, PassContext& context);
 
 // Makes one node of several that the fusing rules of rules/ know, until none matches any more: constant factors and
-// summands of each channel become part of a convolution's or product's weights. Needs canonical forms.
+// summands of each channel become part of a convolution's or product's weights, normalisations and activations that are
+// written out become one op. Needs canonical forms.
 void fuse_operators(FuncIR& function, PassContext& context);
 
 // Writes out the ops that have no kernel: afterwards no batch_norm is left.

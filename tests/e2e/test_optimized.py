@@ -84,6 +84,43 @@ func @main(%x: f32[N,S,4]) {{
 """
 
 
+WRITTEN_OUT = """
+func @main(%x: f32[N,7], %g: f32[7], %b: f32[7]) {
+  %ceps = constant 1e-5 : f32[]
+  %eps = broadcast %ceps {shape = [N,1]}
+  %ctwo = constant 2 : f32[]
+  %two = broadcast %ctwo {shape = [N,7]}
+  %mean = reduce_mean %x {axes = [1]}
+  %m = broadcast %mean {shape = [N,7]}
+  %c = sub %x, %m
+  %q = pow %c, %two
+  %v = reduce_mean %q {axes = [1]}
+  %e = add %v, %eps
+  %s = sqrt %e
+  %d = broadcast %s {shape = [N,7]}
+  %r = div %c, %d
+  %bg = broadcast %g {shape = [N,7]}
+  %scaled = mul %r, %bg
+  %bb = broadcast %b {shape = [N,7]}
+  %n = add %scaled, %bb
+  %croot = constant 1.4142135 : f32[]
+  %root = broadcast %croot {shape = [N,7]}
+  %cone = constant 1 : f32[]
+  %one = broadcast %cone {shape = [N,7]}
+  %chalf = constant 0.5 : f32[]
+  %half = broadcast %chalf {shape = [N,7]}
+  %1 = div %n, %root
+  %2 = erf %1
+  %3 = add %2, %one
+  %4 = mul %n, %3
+  %5 = mul %4, %half
+  %6 = sigmoid %5
+  %7 = mul %5, %6
+  return %7
+}
+"""
+
+
 @pytest.mark.parametrize(
     ("text", "shapes"),
     [
@@ -93,6 +130,7 @@ func @main(%x: f32[N,S,4]) {{
         (CHANNELS_LAST, {"x": (2, 2, 6, 5)}),
         (ONE_AXIS, {"x": (2, 2, 1, 19)}),
         (PRODUCT, {"x": (3, 5, 4)}),
+        (WRITTEN_OUT, {"x": (5, 7), "g": (7,), "b": (7,)}),
     ],
 )
 def test_with_passes_as_without(text: str, shapes: dict):

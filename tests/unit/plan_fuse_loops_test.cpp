@@ -148,5 +148,18 @@ TEST(Fuse, AConvolutionTakesBiasResidualAndActivation) {
     EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_padded", "relayout", "conv2d_padded, add, relu", "relayout"}));
 }
 
+TEST(Fuse, AProductTakesBiasAndActivation) {
+    Planned p(R"(func @main(%x: f32[M,2]) -> f32[M,2] {
+  %w = constant [1.0, 2.0, 3.0, 4.0] : f32[2,2]
+  %b = constant [1.0, 2.0] : f32[2]
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = broadcast %b {shape = [M,2]} : f32[M,2]
+  %3 = add %1, %2 : f32[M,2]
+  %4 = gelu %3 : f32[M,2]
+  return %4
+})");
+    EXPECT_EQ(p.steps(), (Texts{"gemm, add, gelu"}));
+}
+
 } // namespace
 } // namespace cuvil

@@ -113,5 +113,7 @@ std::span<const Rule> algebra_rules();
 std::span<const Rule> shape_rules();
 // FuseOperatorsPass those that fuse:
 std::span<const Rule> channel_rules();
+std::span<const Rule> activation_rules();
+std::span<const Rule> normalization_rules();
 
 } // namespace cuvil
