@@ -43,9 +43,8 @@ template <> struct NormalConstants<f64> {
 // rest.
 template <class V> INLINE V normal_tail(V a) {
     using T = element_of<V>;
-    V square = a * a;
-    V lost = has_fma ? fma(a, a, -square) : V(T(0));
-    lost = select(square < V(T(200)), lost, V(T(0))); // of an infinite square it would be NaN
+    auto [square, lost] = exact_product(a, a);
+    lost = select(square < V(T(2000)), lost, V(T(0))); // of an infinite square it would be NaN
     V bell = exp(square * V(T(-0.5)));
     bell = fma(bell * V(T(-0.5)), lost, bell);
     using C = NormalConstants<T>;

@@ -11,12 +11,14 @@ template <> struct FloatFormat<f32> {
     static constexpr i32 mantissa_bits = 23;
     static constexpr i32 bias = 127;
     static constexpr f32 smallest_normal = 0x1p-126f;
+    static constexpr f32 splitter = 0x1p12f + 1; // leaves the upper half of the mantissa
     static constexpr u32 sign_bit = 0x80000000u;
 };
 template <> struct FloatFormat<f64> {
     static constexpr i64 mantissa_bits = 52;
     static constexpr i64 bias = 1023;
     static constexpr f64 smallest_normal = 0x1p-1022;
+    static constexpr f64 splitter = 0x1p27 + 1;
     static constexpr u64 sign_bit = 0x8000000000000000ull;
 };
 
@@ -232,6 +234,25 @@ template <class V> INLINE V round(V v) {
 
 // The size of a with the sign of b.
 template <class V> INLINE V copy_sign(V a, V b) { return __builtin_elementwise_copysign(a, b); }
+
+// The unevaluated sum of two numbers, the second below the last bit of the first.
+template <class V> struct Pair {
+    V high, low;
+};
+
+template <class V> INLINE Pair<V> exact_product(V a, V b) {
+    V high = a * b;
+    if constexpr (has_fma) {
+        return {high, fma(a, b, -high)};
+    } else {
+        // Veltkamp's and Dekker's splitting into halves whose products are exact.
+        V factor = V(FloatFormat<element_of<V>>::splitter);
+        V a_scaled = a * factor, b_scaled = b * factor;
+        V a_high = a_scaled - (a_scaled - a), b_high = b_scaled - (b_scaled - b);
+        V a_low = a - a_high, b_low = b - b_high;
+        return {high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low};
+    }
+}
 
 // 2^n, for n in the range of normal numbers; anything else for other n.
 template <class V, class N> INLINE V power_of_two(N n) {

@@ -138,6 +138,7 @@ template <class V> INLINE V log1p(V x) {
     V lost = select(x > one, one - (sum - x), x - (sum - one));
     V result = log(sum) + lost / sum;
     result = select(x == V(T(-1)), V(-infinity_of<T>), result);
+    result = select(x < V(T(-1)), V(nan_of<T>), result);
     auto as_it_is = (x == V(T(0))) | (sum == V(infinity_of<T>)) | nan_mask(x);
     return select(as_it_is, x, result);
 }

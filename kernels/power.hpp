@@ -5,24 +5,6 @@
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-// The unevaluated sum of two f64, the second below the last bit of the first.
-template <class V> struct Pair {
-    V high, low;
-};
-
-template <class V> INLINE Pair<V> exact_product(V a, V b) {
-    V high = a * b;
-    if constexpr (has_fma) {
-        return {high, fma(a, b, -high)};
-    } else {
-        // Veltkamp's and Dekker's splitting into halves whose products are exact.
-        V a_scaled = a * V(134217729.0), b_scaled = b * V(134217729.0);
-        V a_high = a_scaled - (a_scaled - a), b_high = b_scaled - (b_scaled - b);
-        V a_low = a - a_high, b_low = b - b_high;
-        return {high, ((a_high * b_high - high) + a_high * b_low + a_low * b_high) + a_low * b_low};
-    }
-}
-
 // a + b where |a| >= |b|, or a is 0.
 template <class V> INLINE Pair<V> exact_sum(V a, V b) {
     V high = a + b;

@@ -167,6 +167,7 @@ struct Row {
 // Besides the elementwise ops.
 constexpr Row rows[] = {
     {"avg_pool2d", avg_pool2d},
+    {"bitcast", keep_bytes},
     {"broadcast", broadcast},
     {"cast", cast},
     {"concat", concat},

@@ -31,7 +31,7 @@ template <class Op, class List> bool reduce_extent(List types, const Extent& e, 
 
 bool reduce_extent(std::string_view family, const Extent& e, const Array& x, const Result& y) {
     if (family == "Sum") return reduce_extent<Sum>(NumberTypes(), e, x, y);
-    if (family == "Mean") return reduce_extent<Mean>(FloatingTypes(), e, x, y);
+    if (family == "Mean") return reduce_extent<Mean>(NumberTypes(), e, x, y);
     if (family == "Max") return reduce_extent<Max>(NumberTypes(), e, x, y);
     if (family == "Min") return reduce_extent<Min>(NumberTypes(), e, x, y);
     if (family == "Prod") return reduce_extent<Prod>(NumberTypes(), e, x, y);

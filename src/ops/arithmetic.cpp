@@ -38,10 +38,35 @@ void infer_div(Inference& in) {
     in.result_elements(std::move(elements));
 }
 
+// a - b * floor(a / b) where no divisor is 0.
+void infer_mod(Inference& in) {
+    same_for_all(in);
+    const auto &a = in.elements(0), &b = in.elements(1);
+    if (!a || !b || a->size() != b->size()) return;
+    std::vector<Dim> rests;
+    try {
+        for (size_t i = 0; i < a->size(); i++) {
+            const Dim &dividend = (*a)[i], &divisor = (*b)[i];
+            if (divisor.is(0) || (!divisor.constant() && divisor.lower_bound().value_or(0) < 1)) return;
+            rests.push_back(dividend - divisor * Dim::floordiv(dividend, divisor));
+        }
+    } catch (const DimOverflow&) {
+        return;
+    }
+    in.result_elements(std::move(rests));
+}
+
 void infer_cast(Inference& in) {
     DType to = in.node().get<DType>("to");
     in.result(in.type(0).with_dtype(to));
     if (in.elements(0) && (to == DType::I64 || to == DType::I32)) in.result_elements(*in.elements(0));
+}
+
+void infer_bitcast(Inference& in) {
+    DType to = in.node().get<DType>("to"), from = in.type(0).dtype();
+    if (size_of(to) != size_of(from) || size_of(to) == 0 || to == DType::Bool)
+        in.fail("the bits of " + std::string(name(from)) + " are none of " + std::string(name(to)));
+    in.result(in.type(0).with_dtype(to));
 }
 
 constexpr unsigned unary = pure | elementwise;
@@ -89,9 +114,30 @@ const OpDef defs[] = {
         .tests = &binary_grid,
     },
     {
+        .name = "mod",
+        .summary = "a - b * floor(a / b), with the sign of b; integers give 0 where b is 0, floats NaN",
+        .operands = {{"a", Accepts::Number}, {"b", Accepts::Number}},
+        .infer = infer_mod,
+        .traits = binary,
+        .lower = scalar_loop("mod(a, b)"),
+        .reference = "np.mod(a, b)",
+        .tests = &binary_grid,
+    },
+    {
+        .name = "rem",
+        .summary =
+            "What is left of a / b after truncation, with the sign of a; integers give 0 where b is 0, floats NaN",
+        .operands = {{"a", Accepts::Number}, {"b", Accepts::Number}},
+        .infer = same_for_all,
+        .traits = binary,
+        .lower = scalar_loop("rem(a, b)"),
+        .reference = "np.fmod(a, b)",
+        .tests = &binary_grid,
+    },
+    {
         .name = "pow",
-        .summary = "a to the power of b",
-        .operands = {{"a", Accepts::Floating}, {"b", Accepts::Floating}},
+        .summary = "a to the power of b; integers wrap, and their negative powers are 0 unless a is 1 or -1",
+        .operands = {{"a", Accepts::Number}, {"b", Accepts::Number}},
         .infer = same_for_all,
         .traits = binary,
         .lower = scalar_loop("pow(a, b)"),
@@ -149,16 +195,6 @@ const OpDef defs[] = {
         .tests = &unary_grid,
     },
     {
-        .name = "sqrt",
-        .summary = "The square root, correctly rounded; NaN below 0",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("sqrt(x)"),
-        .reference = "np.sqrt(x)",
-        .tests = &positive_grid,
-    },
-    {
         .name = "reciprocal",
         .summary = "1 / x",
         .operands = {{"x", Accepts::Floating}},
@@ -169,66 +205,6 @@ const OpDef defs[] = {
         .tests = &positive_grid,
     },
     {
-        .name = "exp",
-        .summary = "e to the power of x",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("exp(x)"),
-        .reference = "np.exp(x)",
-        .tests = &unary_grid,
-    },
-    {
-        .name = "expm1",
-        .summary = "e to the power of x, less 1, accurate for small x too",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("expm1(x)"),
-        .reference = "np.expm1(x)",
-        .tests = &unary_grid,
-    },
-    {
-        .name = "log",
-        .summary = "The natural logarithm; -inf at 0, NaN below",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("log(x)"),
-        .reference = "np.log(x)",
-        .tests = &positive_grid,
-    },
-    {
-        .name = "floor",
-        .summary = "The largest integer not above x",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("floor(x)"),
-        .reference = "np.floor(x)",
-        .tests = &unary_grid,
-    },
-    {
-        .name = "ceil",
-        .summary = "The smallest integer not below x",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("ceil(x)"),
-        .reference = "np.ceil(x)",
-        .tests = &unary_grid,
-    },
-    {
-        .name = "round",
-        .summary = "The nearest integer, halves to even",
-        .operands = {{"x", Accepts::Floating}},
-        .infer = same_as_first,
-        .traits = unary,
-        .lower = scalar_loop("round(x)"),
-        .reference = "np.rint(x)",
-        .tests = &unary_grid,
-    },
-    {
         .name = "cast",
         .summary =
             "x as another dtype; floats to integers towards zero, saturating, NaN to 0; integers wrap; to bool: not 0",
@@ -237,6 +213,14 @@ const OpDef defs[] = {
         .infer = infer_cast,
         .traits = unary,
         .lower = scalar_loop("cast<To>(x)"),
+    },
+    {
+        .name = "bitcast",
+        .summary = "The bits of x as elements of another dtype of the same size, which is not bool",
+        .operands = {{"x"}},
+        .attributes = {{"to", AttributeKind::DType}},
+        .infer = infer_bitcast,
+        .lower = alias,
     },
 };
 

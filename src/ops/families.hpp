@@ -9,6 +9,7 @@ namespace cuvil {
 
 std::span<const OpDef> source_ops();
 std::span<const OpDef> arithmetic_ops();
+std::span<const OpDef> elementary_ops();
 std::span<const OpDef> activation_ops();
 std::span<const OpDef> logic_ops();
 std::span<const OpDef> linear_ops();

@@ -60,8 +60,10 @@ const TestGrid unary_grid{{{{}}, {{1}}, {{0, 3}}, {{15}}, {{16}}, {{17}}, {{3, 5
 const TestGrid positive_grid{{{{}}, {{0}}, {{17}}, {{3, 35}}}, {"f32", "f64"}, 0.01, 8};
 const TestGrid binary_grid{{{{}, {}}, {{1}, {1}}, {{0, 3}, {0, 3}}, {{17}, {17}}, {{3, 5, 7}, {3, 5, 7}}},
                            {"f32", "f64", "i32", "i64"}};
-const TestGrid power_grid{{{{}, {}}, {{0}, {0}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"f32", "f64"}, 0.01, 4};
+const TestGrid power_grid{
+    {{{}, {}}, {{0}, {0}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"f32", "f64", "i32", "i64"}, 0.01, 4};
 const TestGrid integer_binary_grid{{{{}, {}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"i8", "u8", "i32", "i64"}};
+const TestGrid integer_unary_grid{{{{}}, {{17}}, {{3, 35}}}, {"i8", "u8", "i32", "i64"}};
 const TestGrid bool_binary_grid{{{{}, {}}, {{0}, {0}}, {{17}, {17}}, {{3, 35}, {3, 35}}}, {"bool"}, 0, 2};
 const TestGrid bool_unary_grid{{{{}}, {{0}}, {{17}}, {{3, 35}}}, {"bool"}, 0, 2};
 

@@ -21,7 +21,7 @@ Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilat
 void expect_ints(const Inference& in, std::string_view attribute, size_t count, int64_t least);
 
 // The shared test shapes of elementwise ops with one, two and three operands.
-extern const TestGrid unary_grid, positive_grid, binary_grid, power_grid, integer_binary_grid, bool_binary_grid,
-    bool_unary_grid;
+extern const TestGrid unary_grid, positive_grid, binary_grid, power_grid, integer_binary_grid, integer_unary_grid,
+    bool_binary_grid, bool_unary_grid;
 
 } // namespace cuvil

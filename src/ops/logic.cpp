@@ -1,4 +1,4 @@
-// Comparisons and logic; results are bool.
+// Comparisons and logic, whose results are bool, and logic of bits.
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
@@ -102,6 +102,67 @@ const OpDef defs[] = {
         .lower = scalar_loop("logical_not(x)"),
         .reference = "~x",
         .tests = &bool_unary_grid,
+    },
+    {
+        .name = "bitwise_and",
+        .summary = "The bits that both have",
+        .operands = {{"a", Accepts::Integer}, {"b", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise | commutative,
+        .lower = scalar_loop("bitwise_and(a, b)"),
+        .reference = "a & b",
+        .tests = &integer_binary_grid,
+    },
+    {
+        .name = "bitwise_or",
+        .summary = "The bits that either has",
+        .operands = {{"a", Accepts::Integer}, {"b", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise | commutative,
+        .lower = scalar_loop("bitwise_or(a, b)"),
+        .reference = "a | b",
+        .tests = &integer_binary_grid,
+    },
+    {
+        .name = "bitwise_xor",
+        .summary = "The bits that one has and the other has not",
+        .operands = {{"a", Accepts::Integer}, {"b", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise | commutative,
+        .lower = scalar_loop("bitwise_xor(a, b)"),
+        .reference = "a ^ b",
+        .tests = &integer_binary_grid,
+    },
+    {
+        .name = "bitwise_not",
+        .summary = "All bits turned",
+        .operands = {{"x", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("bitwise_not(x)"),
+        .reference = "~x",
+        .tests = &integer_unary_grid,
+    },
+    {
+        .name = "shift_left",
+        .summary = "a with its bits moved up by b; 0 where b is negative or all bits and more",
+        .operands = {{"a", Accepts::Integer}, {"b", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("shift_left(a, b)"),
+        .reference = "np.where((b < 0) | (b >= a.itemsize * 8), 0, a << (b & 7))",
+        .tests = &integer_binary_grid,
+    },
+    {
+        .name = "shift_right",
+        .summary = "a with its bits moved down by b, the sign filling up; nothing but that where b is negative or all "
+                   "bits and more",
+        .operands = {{"a", Accepts::Integer}, {"b", Accepts::Integer}},
+        .infer = same_for_all,
+        .traits = pure | elementwise,
+        .lower = scalar_loop("shift_right(a, b)"),
+        .reference = "np.where((b < 0) | (b >= a.itemsize * 8), np.where(a < 0, -1, 0), a >> (b & 7))",
+        .tests = &integer_binary_grid,
     },
     {
         .name = "where",

@@ -63,6 +63,16 @@ const OpDef defs[] = {
         .tests = &softmax_grid,
     },
     {
+        .name = "hardmax",
+        .summary = "1 at the first largest value along the axis, 0 elsewhere; NaN counts as the largest",
+        .operands = {{"x", Accepts::Floating}},
+        .attributes = {{"axis", AttributeKind::Int, int64_t{-1}}},
+        .infer = infer_softmax,
+        .lower = kernel("hardmax"),
+        .reference = "(np.arange(x.shape[-1]) == x.argmax(-1)[..., None]).astype(x.dtype)",
+        .tests = &softmax_grid,
+    },
+    {
         .name = "batch_norm",
         .summary = "(x - mean) / sqrt(variance + epsilon) * scale + bias for each channel (axis 1)",
         .operands = {{"x", Accepts::Floating},

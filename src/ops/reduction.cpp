@@ -26,7 +26,8 @@ OpDef reduction(std::string_view name, std::string_view summary, Accepts accepts
 
 const OpDef defs[] = {
     reduction("reduce_sum", "The sum over the axes; 0 over nothing", Accepts::Number, "Sum"),
-    reduction("reduce_mean", "The mean over the axes; NaN over nothing", Accepts::Floating, "Mean"),
+    reduction("reduce_mean", "The mean over the axes; integers truncate, and give 0 over nothing, floats NaN",
+              Accepts::Number, "Mean"),
     reduction("reduce_max", "The largest value over the axes; NaN if one is NaN; the lowest value over nothing",
               Accepts::Number, "Max"),
     reduction("reduce_min", "The smallest value over the axes; NaN if one is NaN; the highest value over nothing",

@@ -13,3 +13,7 @@ endforeach()
 foreach(test math product tensor)
     cuvil_unit_test(kernels_${test}_test SOURCES ${levels})
 endforeach()
+
+# The table of docs/math.md.
+add_executable(kernels_measure_math EXCLUDE_FROM_ALL kernels_measure_math.cpp ${levels})
+target_link_libraries(kernels_measure_math PRIVATE GTest::gtest)

@@ -1,9 +1,8 @@
 // Elementwise operators. Since opset 7 they all broadcast like NumPy.
 #include "import/onnx/elementwise.hpp"
 
-#include <cmath>
 #include <limits>
-#include <optional>
+#include <string>
 #include <vector>
 
 namespace cuvil::onnx {
@@ -59,54 +58,64 @@ Values where(Node& node) {
     return {&build.make("where", all)};
 }
 
-// Exact for integers where the exponent is a small constant; elsewhere through floating point.
+// Small whole powers are products. The result has the type of x; the work is done in the wider of the two types.
 Values pow(Node& node) {
     GraphBuilder& build = node.build;
     Value &x = node.input(0), &y = node.input(1);
-    DType dtype = x.type().dtype();
-    if (is_floating(dtype)) return {&build.elementwise("pow", {&x, &build.cast(y, dtype)})};
+    DType own = x.type().dtype(), other = y.type().dtype();
     auto exponent = build.constant_number(y);
-    if (!is_integer(dtype) || !exponent || *exponent < 0 || *exponent > 64 || *exponent != std::floor(*exponent))
-        node.unsupported("a power of integers whose exponent is no small constant");
-    Value& base = build.broadcast_to(x, broadcast_shapes(x.type().shape(), y.type().shape()));
-    Value* result = &build.broadcast_to(build.scalar(dtype, 1), base.type().shape());
-    for (int i = 0; i < static_cast<int>(*exponent); i++)
-        result = i == 0 ? &base : &build.elementwise("mul", {result, &base});
-    return {result};
-}
-
-// a - b * floor(a / b) where both are known and no divisor is 0.
-std::optional<std::vector<Dim>> mod_of_sizes(const Value& a, const Value& b) {
-    if (!a.elements() || !b.elements() || a.elements()->size() != b.elements()->size()) return std::nullopt;
-    std::vector<Dim> rests;
-    try {
-        for (size_t i = 0; i < a.elements()->size(); i++) {
-            const Dim &dividend = (*a.elements())[i], &divisor = (*b.elements())[i];
-            if (divisor.is(0) || (!divisor.constant() && divisor.lower_bound().value_or(0) < 1)) return std::nullopt;
-            rests.push_back(dividend - divisor * Dim::floordiv(dividend, divisor));
-        }
-    } catch (const DimOverflow&) {
-        return std::nullopt;
+    if (exponent && (*exponent == 1 || *exponent == 2 || *exponent == 3)) {
+        Value& base = build.broadcast_to(x, broadcast_shapes(x.type().shape(), y.type().shape()));
+        Value* result = &base;
+        for (int i = 1; i < static_cast<int>(*exponent); i++) result = &build.elementwise("mul", {result, &base});
+        return {result};
     }
-    return rests;
+    DType common = own;
+    if (is_floating(other) && (!is_floating(own) || size_of(other) > size_of(own))) common = DType::F64;
+    // Powers that wrap are the same in more bits; a negative exponent stays one.
+    if (is_integer(own) && is_integer(other)) common = is_unsigned_integer(other) ? DType::U64 : DType::I64;
+    if (own == other) common = own;
+    Value& power = build.elementwise("pow", {&build.cast(x, common), &build.cast(y, common)});
+    return {&build.cast(power, own)};
 }
 
 // The remainder takes the sign of the divisor (fmod = 0) or of the dividend.
 Values mod(Node& node) {
+    bool truncates = node.integer("fmod", 0) != 0;
+    return {&node.build.elementwise(truncates ? "rem" : "mod", {&node.input(0), &node.input(1)})};
+}
+
+Values bit_shift(Node& node) {
+    std::string_view direction = node.text("direction", "");
+    if (direction != "LEFT" && direction != "RIGHT")
+        bad_attribute("direction is '" + std::string(direction) + "', neither LEFT nor RIGHT");
+    return {
+        &node.build.elementwise(direction == "LEFT" ? "shift_left" : "shift_right", {&node.input(0), &node.input(1)})};
+}
+
+// A byte becomes a bool by what it says, not by its bits.
+Values bit_cast(Node& node) {
     GraphBuilder& build = node.build;
-    std::vector<Value*> both = build.broadcast_together({&node.input(0), &node.input(1)});
-    Value &a = *both[0], &b = *both[1];
-    DType dtype = a.type().dtype();
-    if (!is_integer(dtype)) node.unsupported("floating-point operands");
-    if (auto sizes = mod_of_sizes(a, b); sizes && node.integer("fmod", 0) == 0)
-        return {&build.dims(*sizes, a.type().shape(), dtype)};
-    Value& rest = build.elementwise("sub", {&a, &build.elementwise("mul", {&build.elementwise("div", both), &b})});
-    if (node.integer("fmod", 0) != 0 || is_unsigned_integer(dtype)) return {&rest};
-    Value& signs_differ =
-        build.elementwise("logical_xor", {&build.elementwise("less", rest, 0), &build.elementwise("less", b, 0)});
-    Value& is_exact = build.elementwise("equal", rest, 0);
-    Value& is_wrong = build.elementwise("logical_and", {&signs_differ, &build.make("logical_not", {&is_exact})});
-    return {&build.make("where", {&is_wrong, &build.elementwise("add", {&rest, &b}), &rest})};
+    int64_t to = node.integer("to");
+    auto dtype = dtype_of(to);
+    if (!dtype) node.unsupported("elements of type " + data_type_name(to));
+    DType from = node.type(0).dtype();
+    if (size_of(*dtype) != size_of(from) || size_of(from) == 0)
+        throw ImportError("type-mismatch", "elements of " + std::string(name(from)) + " and " +
+                                               std::string(name(*dtype)) + " differ in size");
+    if (*dtype == from) return {&node.input(0)};
+    if (*dtype == DType::Bool) return {&build.cast(node.input(0), DType::Bool)};
+    return {&build.make("bitcast", {&node.input(0)}, {{"to", *dtype}})};
+}
+
+Values is_inf(Node& node) {
+    GraphBuilder& build = node.build;
+    Value& x = node.input(0);
+    constexpr double infinity = std::numeric_limits<double>::infinity();
+    bool negative = node.integer("detect_negative", 1) != 0, positive = node.integer("detect_positive", 1) != 0;
+    if (negative && positive) return {&build.elementwise("equal", build.make("abs", {&x}), infinity)};
+    if (negative || positive) return {&build.elementwise("equal", x, positive ? infinity : -infinity)};
+    return {&build.broadcast_to(build.bools({false}, {}), x.type().shape())};
 }
 
 Values is_nan(Node& node) {
@@ -149,8 +158,20 @@ Values cast_like(Node& node) { return {&node.build.cast(node.input(0), node.type
 
 const Row rows[] = {
     {"Abs", 6, newest, elementwise<"abs">, 1, 1, "", "abs"},
+    {"Acos", 7, newest, elementwise<"acos">, 1, 1, "", "acos"},
+    {"Acosh", 9, newest, elementwise<"acosh">, 1, 1, "", "acosh"},
     {"Add", 7, newest, elementwise<"add">, 2, 2, "", "add"},
     {"And", 7, newest, elementwise<"logical_and">, 2, 2, "", "logical_and"},
+    {"Asin", 7, newest, elementwise<"asin">, 1, 1, "", "asin"},
+    {"Asinh", 9, newest, elementwise<"asinh">, 1, 1, "", "asinh"},
+    {"Atan", 7, newest, elementwise<"atan">, 1, 1, "", "atan"},
+    {"Atanh", 9, newest, elementwise<"atanh">, 1, 1, "", "atanh"},
+    {"BitCast", 26, newest, bit_cast, 1, 1, "to", "bitcast"},
+    {"BitShift", 11, newest, bit_shift, 2, 2, "direction", "shift_left, shift_right"},
+    {"BitwiseAnd", 18, newest, elementwise<"bitwise_and">, 2, 2, "", "bitwise_and"},
+    {"BitwiseNot", 18, newest, elementwise<"bitwise_not">, 1, 1, "", "bitwise_not"},
+    {"BitwiseOr", 18, newest, elementwise<"bitwise_or">, 2, 2, "", "bitwise_or"},
+    {"BitwiseXor", 18, newest, elementwise<"bitwise_xor">, 2, 2, "", "bitwise_xor"},
     {"Cast", 6, 18, cast, 1, 1, "to", "cast"},
     {"Cast", 19, 23, cast, 1, 1, "to saturate", "cast"},
     {"Cast", 24, newest, cast, 1, 1, "to saturate round_mode", "cast"},
@@ -160,6 +181,8 @@ const Row rows[] = {
     {"Ceil", 6, newest, elementwise<"ceil">, 1, 1, "", "ceil"},
     {"Clip", 6, 10, clip_attributes, 1, 1, "min max", "maximum, minimum"},
     {"Clip", 11, newest, clip, 1, 3, "", "maximum, minimum"},
+    {"Cos", 7, newest, elementwise<"cos">, 1, 1, "", "cos"},
+    {"Cosh", 9, newest, elementwise<"cosh">, 1, 1, "", "cosh"},
     {"Div", 7, newest, elementwise<"div">, 2, 2, "", "div"},
     {"Equal", 7, newest, equal, 2, 2, "", "equal"},
     {"Erf", 9, newest, elementwise<"erf">, 1, 1, "", "erf"},
@@ -167,6 +190,7 @@ const Row rows[] = {
     {"Floor", 6, newest, elementwise<"floor">, 1, 1, "", "floor"},
     {"Greater", 7, newest, elementwise<"greater">, 2, 2, "", "greater"},
     {"GreaterOrEqual", 12, newest, elementwise<"greater_equal">, 2, 2, "", "greater_equal"},
+    {"IsInf", 10, newest, is_inf, 1, 1, "detect_negative detect_positive", "abs, equal"},
     {"IsNaN", 9, newest, is_nan, 1, 1, "", "equal, logical_not"},
     {"Less", 7, newest, elementwise<"less">, 2, 2, "", "less"},
     {"LessOrEqual", 12, newest, elementwise<"less_equal">, 2, 2, "", "less_equal"},
@@ -174,18 +198,21 @@ const Row rows[] = {
     {"Max", 8, newest, chain<"maximum">, 1, any, "", "maximum"},
     {"Mean", 8, newest, mean, 1, any, "", "add, div"},
     {"Min", 8, newest, chain<"minimum">, 1, any, "", "minimum"},
-    {"Mod", 10, newest, mod, 2, 2, "fmod", "div, mul, sub"},
+    {"Mod", 10, newest, mod, 2, 2, "fmod", "mod, rem"},
     {"Mul", 7, newest, elementwise<"mul">, 2, 2, "", "mul"},
     {"Neg", 6, newest, elementwise<"neg">, 1, 1, "", "neg"},
     {"Not", 1, newest, elementwise<"logical_not">, 1, 1, "", "logical_not"},
     {"Or", 7, newest, elementwise<"logical_or">, 2, 2, "", "logical_or"},
-    {"Pow", 7, newest, pow, 2, 2, "", "pow"},
+    {"Pow", 7, newest, pow, 2, 2, "", "pow, mul"},
     {"Reciprocal", 6, newest, elementwise<"reciprocal">, 1, 1, "", "reciprocal"},
     {"Round", 11, newest, elementwise<"round">, 1, 1, "", "round"},
     {"Sign", 9, newest, elementwise<"sign">, 1, 1, "", "sign"},
+    {"Sin", 7, newest, elementwise<"sin">, 1, 1, "", "sin"},
+    {"Sinh", 9, newest, elementwise<"sinh">, 1, 1, "", "sinh"},
     {"Sqrt", 6, newest, elementwise<"sqrt">, 1, 1, "", "sqrt"},
     {"Sub", 7, newest, elementwise<"sub">, 2, 2, "", "sub"},
     {"Sum", 8, newest, chain<"add">, 1, any, "", "add"},
+    {"Tan", 7, newest, elementwise<"tan">, 1, 1, "", "tan"},
     {"Where", 9, newest, where, 3, 3, "", "where"},
     {"Xor", 7, newest, elementwise<"logical_xor">, 2, 2, "", "logical_xor"},
 };

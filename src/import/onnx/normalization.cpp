@@ -10,12 +10,46 @@ void expect_channels(const Type& type) {
     if (type.rank() < 2) throw ImportError("shape-mismatch", type.text() + " has no channels");
 }
 
+struct Moments {
+    Value *mean, *centered, *variance;
+};
+
+// Of the axes, which stay with size 1. The variance is the mean of the squared distances from the mean.
+Moments moments(GraphBuilder& build, Value& x, const std::vector<int64_t>& axes) {
+    Value& mean = build.reduce("reduce_mean", x, axes, true);
+    Value& centered = build.elementwise("sub", {&x, &mean});
+    Value& squares = build.elementwise("mul", {&centered, &centered});
+    return {&mean, &centered, &build.reduce("reduce_mean", squares, axes, true)};
+}
+
+// In training: with the mean and the variance of the batch, which the running ones move towards. The operands are those
+// of batch_norm.
+Values batch_normalization_by_batch(Node& node, std::vector<Value*> operands) {
+    GraphBuilder& build = node.build;
+    Value& x = *operands[0];
+    std::vector<int64_t> axes = all_axes(x.type().rank());
+    axes.erase(axes.begin() + 1);
+    auto [mean, centered, variance] = moments(build, x, axes);
+    double momentum = node.real("momentum", 0.9f);
+    auto moved = [&](Value& running, Value& current) -> Value& {
+        return build.elementwise(
+            "add", {&build.elementwise("mul", running, momentum), &build.elementwise("mul", current, 1 - momentum)});
+    };
+    Value &current_mean = build.squeeze(*mean, axes), &current_variance = build.squeeze(*variance, axes);
+    Values outputs{nullptr, &build.cast(moved(*operands[3], current_mean), node.type(3).dtype()),
+                   &build.cast(moved(*operands[4], current_variance), node.type(4).dtype())};
+    operands[3] = &current_mean;
+    operands[4] = &current_variance;
+    Value& result = build.make("batch_norm", operands, {{"epsilon", node.real("epsilon", 1e-5f)}});
+    outputs[0] = &build.cast(result, node.type(0).dtype());
+    return outputs;
+}
+
 // Where the parameters have another type than x, the wider work is done in theirs.
 Values batch_normalization(Node& node) {
     GraphBuilder& build = node.build;
     const Type& type = node.type(0);
     expect_channels(type);
-    if (node.integer("training_mode", 0) != 0) node.unsupported("training_mode is set");
     if (node.has_attribute("spatial") && node.integer("spatial") != 1) node.unsupported("spatial is 0");
     DType dtype = node.type(3).dtype();
     Value* x = &build.cast(node.input(0), dtype);
@@ -30,6 +64,7 @@ Values batch_normalization(Node& node) {
         Value& parameter = build.cast(node.input(i), dtype);
         operands.push_back(parameter.type().rank() == 1 ? &build.fit(parameter, {x->type().dim(1)}) : &parameter);
     }
+    if (node.integer("training_mode", 0) != 0) return batch_normalization_by_batch(node, operands);
     Value& result = build.make("batch_norm", operands, {{"epsilon", node.real("epsilon", 1e-5f)}});
     return {&build.cast(result, type.dtype())};
 }
@@ -50,18 +85,6 @@ DType stash_type(const Node& node) {
 }
 
 DType computed_type(DType stash, DType own) { return size_of(own) > size_of(stash) ? own : stash; }
-
-struct Moments {
-    Value *mean, *centered, *variance;
-};
-
-// Of the axes, which stay with size 1. The variance is the mean of the squared distances from the mean.
-Moments moments(GraphBuilder& build, Value& x, const std::vector<int64_t>& axes) {
-    Value& mean = build.reduce("reduce_mean", x, axes, true);
-    Value& centered = build.elementwise("sub", {&x, &mean});
-    Value& squares = build.elementwise("mul", {&centered, &centered});
-    return {&mean, &centered, &build.reduce("reduce_mean", squares, axes, true)};
-}
 
 std::vector<int64_t> axes_from(int64_t axis, int64_t rank) {
     std::vector<int64_t> axes = all_axes(rank);

@@ -1,6 +1,7 @@
 // Reductions.
 #include "import/onnx/rows.hpp"
 
+#include <limits>
 #include <optional>
 
 namespace cuvil::onnx {
@@ -52,25 +53,49 @@ template <const char* op> Values reduce_bool_too(Node& node) {
     return {&build.cast(build.reduce(op, build.cast(x, DType::U8), how->axes, how->keep), DType::Bool)};
 }
 
-Values l1(Node& node) {
+// `op` over the axes that the node names; x where there are none.
+Value& reduced(Node& node, const char* op, Value& x) {
     auto how = read_reduction(node);
-    Value& x = node.build.make("abs", {&node.input(0)});
-    return {how ? &node.build.reduce(sum, x, how->axes, how->keep) : &x};
+    return how ? node.build.reduce(op, x, how->axes, how->keep) : x;
 }
 
-Value& sum_of_squares(Node& node) {
-    auto how = read_reduction(node);
-    Value& x = node.build.elementwise("mul", {&node.input(0), &node.input(0)});
-    return how ? node.build.reduce(sum, x, how->axes, how->keep) : x;
+// Roots and logarithms of integers are found in f64.
+Value& in_floating(Node& node) {
+    Value& x = node.input(0);
+    return is_integer(x.type().dtype()) ? node.build.cast(x, DType::F64) : x;
 }
 
-Values sum_square(Node& node) { return {&sum_of_squares(node)}; }
-Values l2(Node& node) { return {&node.build.make("sqrt", {&sum_of_squares(node)})}; }
+Values l1(Node& node) { return {&reduced(node, sum, node.build.make("abs", {&node.input(0)}))}; }
+
+Value& sum_of_squares(Node& node, Value& x) { return reduced(node, sum, node.build.elementwise("mul", {&x, &x})); }
+
+Values sum_square(Node& node) { return {&sum_of_squares(node, node.input(0))}; }
+
+Values l2(Node& node) {
+    Value& root = node.build.make("sqrt", {&sum_of_squares(node, in_floating(node))});
+    return {&node.build.cast(root, node.type(0).dtype())};
+}
 
 Values log_sum(Node& node) {
+    Value& logarithm = node.build.make("log", {&reduced(node, sum, in_floating(node))});
+    return {&node.build.cast(logarithm, node.type(0).dtype())};
+}
+
+// The largest value is taken out of the exponentials, unless it is infinite, so that they stay in range.
+Values log_sum_exp(Node& node) {
+    GraphBuilder& build = node.build;
+    Value& x = in_floating(node);
     auto how = read_reduction(node);
-    Value& x = node.input(0);
-    return {&node.build.make("log", {how ? &node.build.reduce(sum, x, how->axes, how->keep) : &x})};
+    if (!how) return {&node.input(0)}; // log(exp(x))
+    Value& largest = build.reduce(max, x, how->axes, true);
+    Value& is_finite =
+        build.elementwise("less", build.make("abs", {&largest}), std::numeric_limits<double>::infinity());
+    Value& zero = build.broadcast_to(build.scalar(largest, 0), largest.type().shape());
+    Value& out = build.make("where", {&is_finite, &largest, &zero});
+    Value& powers = build.make("exp", {&build.elementwise("sub", {&x, &out})});
+    Value& logarithm = build.make("log", {&build.reduce(sum, powers, how->axes, true)});
+    Value& result = build.elementwise("add", {&logarithm, &out});
+    return {&build.cast(how->keep ? result : build.squeeze(result, how->axes), node.type(0).dtype())};
 }
 
 const Row rows[] = {
@@ -80,6 +105,9 @@ const Row rows[] = {
     {"ReduceL2", 18, newest, l2, 1, 2, "keepdims noop_with_empty_axes", "mul, reduce_sum, sqrt"},
     {"ReduceLogSum", 1, 17, log_sum, 1, 1, "axes keepdims", "reduce_sum, log"},
     {"ReduceLogSum", 18, newest, log_sum, 1, 2, "keepdims noop_with_empty_axes", "reduce_sum, log"},
+    {"ReduceLogSumExp", 1, 17, log_sum_exp, 1, 1, "axes keepdims", "reduce_max, exp, reduce_sum, log"},
+    {"ReduceLogSumExp", 18, newest, log_sum_exp, 1, 2, "keepdims noop_with_empty_axes",
+     "reduce_max, exp, reduce_sum, log"},
     {"ReduceMax", 1, 17, reduce<max>, 1, 1, "axes keepdims", "reduce_max"},
     {"ReduceMax", 18, 19, reduce<max>, 1, 2, "keepdims noop_with_empty_axes", "reduce_max"},
     {"ReduceMax", 20, newest, reduce_bool_too<max>, 1, 2, "keepdims noop_with_empty_axes", "reduce_max"},

@@ -16,7 +16,7 @@ const std::vector<Row>& all_rows() {
         for (std::span<const Row> family :
              {activation_rows(),    constant_rows(),  control_rows(),   convolution_rows(), einsum_rows(),
               elementwise_rows(),   indexing_rows(),  linear_rows(),    loop_rows(),        movement_rows(),
-              normalization_rows(), order_rows(),     pad_rows(),       pooling_rows(),     random_rows(),
+              normalization_rows(), order_rows(),     pad_rows(),       pooling_rows(),     training_rows(),
               rearrange_rows(),     recurrent_rows(), reduction_rows(), resize_rows(),      sampling_rows(),
               sequence_rows(),      slice_rows(),     softmax_rows()})
             all.insert(all.end(), family.begin(), family.end());

@@ -38,7 +38,6 @@ std::span<const Row> normalization_rows();
 std::span<const Row> order_rows();
 std::span<const Row> pad_rows();
 std::span<const Row> pooling_rows();
-std::span<const Row> random_rows();
 std::span<const Row> rearrange_rows();
 std::span<const Row> recurrent_rows();
 std::span<const Row> reduction_rows();
@@ -47,6 +46,7 @@ std::span<const Row> sampling_rows();
 std::span<const Row> sequence_rows();
 std::span<const Row> slice_rows();
 std::span<const Row> softmax_rows();
+std::span<const Row> training_rows();
 
 // nullptr: not in this version.
 const Row* find_row(std::string_view name, int64_t opset);

@@ -6,7 +6,7 @@
 namespace cuvil::onnx {
 namespace {
 
-constexpr char softmax[] = "softmax", log_softmax[] = "log_softmax";
+constexpr char softmax[] = "softmax", log_softmax[] = "log_softmax", hardmax[] = "hardmax";
 
 // Opset 13: along one axis, by default the last.
 template <const char* op> Values along_axis(Node& node) {
@@ -28,6 +28,8 @@ template <const char* op> Values flattened(Node& node) {
 }
 
 const Row rows[] = {
+    {"Hardmax", 1, 12, flattened<hardmax>, 1, 1, "axis", "hardmax"},
+    {"Hardmax", 13, newest, along_axis<hardmax>, 1, 1, "axis", "hardmax"},
     {"LogSoftmax", 1, 12, flattened<log_softmax>, 1, 1, "axis", "log_softmax"},
     {"LogSoftmax", 13, newest, along_axis<log_softmax>, 1, 1, "axis", "log_softmax"},
     {"Softmax", 1, 12, flattened<softmax>, 1, 1, "axis", "softmax"},
