@@ -1,6 +1,6 @@
 #pragma once
-// softmax and log_softmax over the dimension n of x[outer][n][inner], for f32 and f64. The largest value is subtracted
-// first. Sums have the order of reduce.hpp; a quotient is a true division.
+// softmax, log_softmax and hardmax over the dimension n of x[outer][n][inner], for f32 and f64. The largest value is
+// subtracted first. Sums have the order of reduce.hpp; a quotient is a true division.
 #include "kernels/reduce.hpp"
 
 namespace cuvil {
@@ -69,6 +69,22 @@ template <class T> INLINE void softmax(i64 outer, i64 n, i64 inner, Range column
 
 template <class T> INLINE void log_softmax(i64 outer, i64 n, i64 inner, Range columns, const T* x, T* y) {
     softmax_range<true>(outer, n, inner, columns, x, y);
+}
+
+// 1 at the first largest value along n, 0 elsewhere. NaN counts as the largest.
+template <class T> INLINE void hardmax(i64 outer, i64 n, i64 inner, Range columns, const T* x, T* y) {
+    columns.end = smaller(columns.end, outer * inner);
+    for (i64 at = columns.begin; at < columns.end; at++) {
+        const i64 column = at / inner * n * inner + at % inner;
+        i64 best = 0;
+        for (i64 j = 0; j < n; j++) {
+            const T v = x[column + j * inner], held = x[column + best * inner];
+            best = v > held || (v != v && held == held) ? j : best;
+        }
+        for (i64 j = 0; j < n; j++) {
+            y[column + j * inner] = T(j == best);
+        }
+    }
 }
 
 } // namespace CUVIL_ISA

@@ -68,9 +68,9 @@ void ReductionWriter::emit_norm() {
 template <void (ReductionWriter::*emit)()> constexpr auto write = StepWriter::write<ReductionWriter, emit>;
 
 const KernelCode rows[] = {
-    {"layer_norm", write<&ReductionWriter::emit_norm>}, {"log_softmax", write<&ReductionWriter::emit_softmax>},
-    {"reduce", write<&ReductionWriter::emit_reduce>},   {"rms_norm", write<&ReductionWriter::emit_norm>},
-    {"softmax", write<&ReductionWriter::emit_softmax>},
+    {"hardmax", write<&ReductionWriter::emit_softmax>},     {"layer_norm", write<&ReductionWriter::emit_norm>},
+    {"log_softmax", write<&ReductionWriter::emit_softmax>}, {"reduce", write<&ReductionWriter::emit_reduce>},
+    {"rms_norm", write<&ReductionWriter::emit_norm>},       {"softmax", write<&ReductionWriter::emit_softmax>},
 };
 
 } // namespace
