@@ -11,6 +11,7 @@
 #include "ops/op_table.hpp"
 #include "optimize/pass.hpp"
 #include "support/diagnostics.hpp"
+#include "support/file.hpp"
 
 #include "runtime/cpu.hpp"
 
@@ -22,6 +23,7 @@ namespace cuvil {
 struct Artifact::Content {
     std::string shared_object;
     std::string manifest;
+    std::vector<AttachedFile> files;
     WeightsSource weights;
     std::shared_ptr<const Lowered> lowered; // owns what `weights` points to
 };
@@ -42,6 +44,20 @@ void tell(const CompileOptions& options, int step, std::string_view stage) {
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
+}
+
+std::vector<AttachedFile> attached(const CompileOptions& options) {
+    Diagnostics diag;
+    std::vector<AttachedFile> files;
+    for (const std::filesystem::path& path : options.attachments) {
+        try {
+            files.push_back({path.filename().string(), std::string(MappedFile(path).text())});
+        } catch (const std::system_error& error) {
+            diag.error("bad-attachment", "cannot read '" + path.string() + "': " + error.code().message());
+        }
+    }
+    diag.stop_if_errors();
+    return files;
 }
 
 // Asks for a stop of the code generator when options.cancel is set.
@@ -103,6 +119,10 @@ Lowered lower(Program program, std::vector<std::string> levels) {
     return {std::move(program), std::move(plan), std::move(cxx), std::move(levels)};
 }
 
+std::string manifest_of(const Lowered& lowered, const CompileOptions& options) {
+    return manifest_of(lowered.program, lowered.plan, {std::string(version()), options.target, lowered.levels});
+}
+
 std::string shared_object(const Lowered& lowered, const CompileOptions& options, Diagnostics& diag) {
     CancelWatch watch(options);
     return lowered.cxx.compile(watch.cxx_options(), diag);
@@ -112,12 +132,12 @@ Artifact assemble(std::shared_ptr<const Lowered> lowered, const CompileOptions& 
     tell(options, 4, "codegen");
     std::string object = shared_object(*lowered, options, diag);
     tell(options, 5, "write");
+    std::vector<AttachedFile> files = attached(options);
     WeightsSource weights;
     for (const PlacedConstant& constant : lowered->plan.constants) weights.push_back(constant.bytes);
-    std::string manifest =
-        manifest_of(lowered->program, lowered->plan, {std::string(version()), options.target, lowered->levels});
-    return Artifact(std::make_unique<Artifact::Content>(
-        Artifact::Content{std::move(object), std::move(manifest), std::move(weights), std::move(lowered)}));
+    std::string manifest = manifest_of(*lowered, options);
+    return Artifact(std::make_unique<Artifact::Content>(Artifact::Content{
+        std::move(object), std::move(manifest), std::move(files), std::move(weights), std::move(lowered)}));
 }
 
 namespace {
@@ -149,6 +169,7 @@ Artifact compile(Program program, const CompileOptions& options, Diagnostics& di
 
 Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag) {
     (void)levels_of(options); // a wrong option is told before any work
+    (void)attached(options);
     return compile(imported(source, options, diag), options, diag);
 }
 
@@ -171,7 +192,7 @@ namespace {
 
 ArtifactParts parts_of(const Artifact& artifact) {
     const Artifact::Content& c = artifact.content();
-    return {c.shared_object, c.manifest, {}, c.weights};
+    return {c.shared_object, c.manifest, c.files, c.weights};
 }
 
 } // namespace

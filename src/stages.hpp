@@ -25,6 +25,8 @@ std::vector<std::string> levels_of(const CompileOptions& options);
 void optimize(Program& program, const CompileOptions& options, Diagnostics& diag);
 // Plans an optimised program for the levels and writes its C++.
 Lowered lower(Program program, std::vector<std::string> levels);
+// What the module's manifest will say, before any code is made.
+std::string manifest_of(const Lowered& lowered, const CompileOptions& options);
 // The linked shared object of the C++.
 std::string shared_object(const Lowered& lowered, const CompileOptions& options, Diagnostics& diag);
 // Compiles the C++ and joins it with manifest and weights, which stay where they are.

@@ -49,7 +49,10 @@ struct CompileOptions {
     std::string opt_level = "O2";         // O0..O3: compile effort, never other bits; O3 lets Clang work longer
     unsigned jobs = 0;                    // threads that compile; 0: all cores. The file is the same for any number
     std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
-    std::vector<std::string> print_after = {};                     // pass names, or "all"
+    // All sizes of inputs by name, numbers and symbols, in place of what the model says: {"N", "3", "224", "224"}.
+    std::map<std::string, std::vector<std::string>> dynamic_shapes = {};
+    std::vector<std::filesystem::path> attachments = {}; // files that go into the module under their names
+    std::vector<std::string> print_after = {};           // pass names, or "all"
     std::vector<std::string> disabled_passes = {};
     std::string stop_after = {}; // a pass name: the IR after it is the result
     std::function<void(std::string_view pass, std::string_view ir)> dump = {}; // receives what print_after asked for

@@ -17,6 +17,8 @@ def arguments(
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    dynamic_shapes: Mapping[str, Sequence[int | str]] | None = None,
+    attachments: Iterable[str | os.PathLike[str]] | None = None,
     print_after: str | Iterable[str] | None = None,
     disabled_passes: Iterable[str] | None = None,
 ) -> _compiler.CompileArguments:
@@ -27,6 +29,8 @@ def arguments(
     native.levels = list(levels or ())
     native.jobs = jobs or 0
     native.input_shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
+    native.dynamic_shapes = {name: list(map(str, shape)) for name, shape in (dynamic_shapes or {}).items()}
+    native.attachments = list(map(os.fspath, attachments or ()))
     native.print_after = [print_after] if isinstance(print_after, str) else list(print_after or ())
     native.disabled_passes = list(disabled_passes or ())
     return native
@@ -45,6 +49,8 @@ def compile(
     jobs: int | None = None,
     threads: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
+    dynamic_shapes: Mapping[str, Sequence[int | str]] | None = None,
+    attachments: Iterable[str | os.PathLike[str]] | None = None,
     print_after: str | Iterable[str] | None = None,
     disabled_passes: Iterable[str] | None = None,
 ) -> Module:
@@ -53,7 +59,9 @@ def compile(
     model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
     target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
     opt_level: "O0" to "O3", effort of the compiler. jobs: threads that compile. threads: how many a run may use.
-    input_shapes: fixes the sizes of inputs by name. print_after: names of passes ("all"), whose IR is printed.
+    input_shapes: fixes the sizes of inputs by name. dynamic_shapes: all sizes of inputs by name, a str for one that is
+    open: {"x": ["N", 3, 224, 224]}. attachments: files that go into the module under their names.
+    print_after: names of passes ("all"), whose IR is printed.
 
     Raises OSError where the file cannot be read, Unsupported with all the reasons where the model cannot be compiled.
     Ctrl-C stops it.
@@ -64,6 +72,8 @@ def compile(
         levels=levels,
         jobs=jobs,
         input_shapes=input_shapes,
+        dynamic_shapes=dynamic_shapes,
+        attachments=attachments,
         print_after=print_after,
         disabled_passes=disabled_passes,
     )

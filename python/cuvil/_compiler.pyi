@@ -8,6 +8,8 @@ class CompileArguments:
     levels: list[str]
     jobs: int
     input_shapes: dict[str, list[int]]
+    dynamic_shapes: dict[str, list[str]]
+    attachments: list[str]
     print_after: list[str]
     disabled_passes: list[str]
     stop_after: str

@@ -38,19 +38,54 @@ std::string workspace_formula(const Plan& plan) {
     return out;
 }
 
-void describe_steps(const Plan& plan, const RegionPlan& region, Json& out) {
+// Values by the names of the inputs and outputs that they are, others by number; views of one memory are one value.
+class ValueNames {
+public:
+    explicit ValueNames(const FuncIR& main) {
+        for (size_t i = 0; i < main.inputs.size(); i++) name(*main.body().arguments()[i], main.inputs[i].name);
+        const OpNode* end = main.body().terminator();
+        for (size_t i = 0; i < main.outputs.size(); i++) name(*end->operand(i), main.outputs[i].name);
+    }
+
+    std::string of(const Value& value) {
+        const auto [at, is_new] = names_.emplace(&alias_root(value), "");
+        if (is_new) at->second = "%" + std::to_string(count_++);
+        return at->second;
+    }
+
+private:
+    void name(const Value& value, const std::string& name) { names_.emplace(&alias_root(value), name); }
+
+    std::unordered_map<const Value*, std::string> names_;
+    int count_ = 0;
+};
+
+bool is_constant(const Plan& plan, const Value& value) {
+    auto found = plan.buffer_of.find(&alias_root(value));
+    return found != plan.buffer_of.end() && plan.buffers[static_cast<size_t>(found->second)].place == Buffer::Constant;
+}
+
+// All steps in order; those of a region, one deeper, behind the control flow that they belong to.
+void describe_steps(const Plan& plan, const RegionPlan& region, int depth, ValueNames& names, Json& out) {
     for (const Step& step : region.steps) {
-        Json ops = Json::array();
+        Json ops = Json::array(), reads = Json::array(), writes = Json::array();
         if (step.anchor) ops.push_back(step.anchor->op());
         for (const OpNode* node : step.fused) ops.push_back(node->op());
+        for (const Value* value : memory_operands(step))
+            if (!is_constant(plan, *value)) reads.push_back(names.of(*value));
+        for (const Value* value : step.outputs)
+            writes.push_back({{"name", names.of(*value)}, {"type", value->type().text()}});
         auto kernel = step.anchor ? plan.kernels.find(step.anchor) : plan.kernels.end();
         out.push_back({{"number", step.number},
+                       {"depth", depth},
                        {"name", step.name},
                        {"kernel", kernel != plan.kernels.end() ? kernel->second
                                   : step.kind == Step::Control ? std::string(step.anchor->op())
                                                                : "loop"},
-                       {"ops", ops}});
-        for (const RegionPlan& inner : step.regions) describe_steps(plan, inner, out);
+                       {"ops", ops},
+                       {"reads", reads},
+                       {"writes", writes}});
+        for (const RegionPlan& inner : step.regions) describe_steps(plan, inner, depth + 1, names, out);
     }
 }
 
@@ -67,7 +102,10 @@ std::string manifest_of(const Program& program, const Plan& plan, const Manifest
         outputs.push_back(describe(plan, main.outputs[i].name, main.body().terminator()->operand(i)->type(), false));
     for (const Check& check : plan.checks) checks.push_back({{"message", check.message}, {"node", check.node}});
     Json steps = Json::array();
-    describe_steps(plan, plan.main, steps);
+    ValueNames names(main);
+    describe_steps(plan, plan.main, 0, names, steps);
+    for (size_t i = 0; i < main.outputs.size(); i++)
+        outputs[i]["value"] = names.of(*main.body().terminator()->operand(i));
     auto producer = program.metadata.find("producer");
     Json manifest = {{"format", 1},
                      {"cuvil", facts.version},

@@ -63,7 +63,7 @@ bool is_ir_text(std::string_view bytes, const std::filesystem::path& path) {
 
 Program import_text(std::string_view text, const std::string& file, const CompileOptions& options, const OpTable& ops,
                     Diagnostics& diag) {
-    if (!options.input_shapes.empty())
+    if (!options.input_shapes.empty() || !options.dynamic_shapes.empty())
         diag.error("input-shape", "shapes of inputs cannot be given for IR text", {file, ""});
     std::optional<Program> program = parse(text, file, ops, diag);
     diag.stop_if_errors();

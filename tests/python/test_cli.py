@@ -23,7 +23,7 @@ def module(mlp_file: Path, tmp_path: Path) -> Path:
 
 
 def test_help_and_version(cli):
-    for verb in ("compile", "run", "bench", "inspect", "targets", "ops"):
+    for verb in ("compile", "run", "bench", "inspect", "targets", "ops", "completion"):
         for flag in ("-h", "--help"):
             done = cli(verb, flag)
             assert done.returncode == 0
@@ -100,6 +100,15 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "--opt-level", "O9"], "O0, O1, O2 and O3"),
         (["compile", "m.cuir", "--input-shape", "x"], "NAME:1x3x224x224"),
         (["compile", "m.cuir", "--input-shape", "x:1x-3"], "no shape"),
+        (["compile", "m.cuir", "--dynamic", "x"], "NAME:N,3,H,W"),
+        (["compile", "m.cuir", "--dynamic", "x:N,,3"], "NAME:N,3,H,W"),
+        (["compile", "m.cuir", "--dynamic", "x:N,2*N"], "NAME:N,3,H,W"),
+        (["compile", "m.cuir", "--dynamic", "x:N", "--input-shape", "x:3"], "both"),
+        (["compile", "m.cuir", "--emit", "ir", "--report", "r.json"], "--report tells about modules"),
+        (["inspect", "m.cuir", "--size", "N"], "not of the form N=8"),
+        (["inspect", "m.cuir", "--memroy"], r"did you mean --memory\?"),
+        (["ops", "--opset", "3"], "operator sets 7 to"),
+        (["completion", "tcsh"], "bash, zsh, fish"),
         (["compile", "m.cuir", "--color", "blue"], "auto, always, never"),
         (["compile", "m.cuir", "-j", "many"], "many"),
         (["run"], "file is required"),
@@ -389,6 +398,38 @@ def test_targets_and_ops(cli):
     assert re.search(r"^Softmax\s+opset +1-12", cli("ops").stdout, re.MULTILINE)
     ops = json.loads(cli("ops", "--json").stdout)["onnx"]
     assert {"Conv", "Gemm", "Softmax"} <= {op["name"] for op in ops}
+
+
+def test_ops_of_one_operator_set(cli):
+    old, new = (cli("ops", "--opset", n).stdout for n in ("12", "13"))
+    assert re.search(r"^Softmax\s+opset +1-12", old, re.MULTILINE)
+    assert not re.search(r"^Softmax\s+opset +1-12", new, re.MULTILINE)
+    assert re.search(r"^Softmax\s+opset 13-", new, re.MULTILINE)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(cli, shell: str, tmp_path: Path):
+    done = cli("completion", shell)
+    assert done.returncode == 0
+    for word in ("compile", "inspect", "input-shape", "percentiles", "version"):
+        assert word in done.stdout
+    if not (program := shutil.which(shell)):
+        pytest.skip(f"there is no {shell}")
+    (tmp_path / "script").write_text(done.stdout)
+    assert subprocess.run([program, "-n", tmp_path / "script"], check=False).returncode == 0
+
+
+def test_completion_in_bash(cli, tmp_path: Path):
+    (tmp_path / "script").write_text(cli("completion", "bash").stdout)
+
+    def completed(*words: str) -> list[str]:
+        quoted = " ".join(f"'{word}'" for word in words)
+        code = f"source ./script; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; _cuvil; echo ${{COMPREPLY[@]}}"
+        return subprocess.run(["bash", "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout.split()
+
+    assert completed("cuvil", "com") == ["compile", "completion"]
+    assert completed("cuvil", "bench", "--th") == ["--threads"]
+    assert completed("cuvil", "run", "m.cu") == []
 
 
 def test_a_terminal_sees_progress(mlp_text: Path, tmp_path: Path):

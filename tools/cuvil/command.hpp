@@ -23,6 +23,7 @@ Action add_bench(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
 Action add_targets(CLI::App& verb);
 Action add_ops(CLI::App& verb);
+Action add_completion(CLI::App& verb);
 
 // An option that stands for one argument each time it is given.
 template <class List> CLI::Option* add_repeatable(CLI::App& verb, const char* name, List& list, const char* help) {

@@ -6,6 +6,7 @@
 #include "support/file.hpp"
 
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <chrono>
 #include <filesystem>
@@ -19,7 +20,68 @@ struct Options {
     std::string model;
     std::string output;
     std::string emit = "module";
+    std::string report;
     CompileArguments compile;
+};
+
+// What --report writes, for a model that was compiled and for one that was refused.
+class Report {
+public:
+    using Json = nlohmann::ordered_json;
+
+    Report(const Options& o, const CompileOptions& options)
+        : path_(o.report), json_{{"cuvil", version()}, {"model", o.model}, {"ok", false}, {"target", options.target}} {}
+
+    // Between a stage's first word and the next one's lies its time.
+    void begin_stage(std::string_view stage) {
+        end_stage();
+        stage_ = stage;
+        start_ = Clock::now();
+    }
+
+    void finish(const fs::path& file, const std::string& manifest) {
+        end_stage();
+        json_["ok"] = true;
+        json_["file"] = file.string();
+        json_["bytes"] = fs::file_size(file);
+        json_["manifest"] = Json::parse(manifest);
+    }
+
+    void write(const Diagnostics& diag) {
+        if (path_.empty()) return;
+        end_stage();
+        json_["stages"] = stages_;
+        json_["diagnostics"] = Json::array();
+        for (const Diagnostic& d : diag.all())
+            json_["diagnostics"].push_back({{"severity", d.severity == Severity::Error ? "error" : "warning"},
+                                            {"code", d.code},
+                                            {"message", d.message},
+                                            {"file", d.where.file},
+                                            {"node", d.where.name},
+                                            {"notes", d.notes},
+                                            {"help", d.help},
+                                            {"count", d.count}});
+        const std::string text = json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+        try {
+            write_atomically(path_, [&](int fd) { write_all(fd, text); });
+        } catch (const std::system_error& error) {
+            throw InputError(fmt::format("cannot write {}: {}", path_, error.code().message()));
+        }
+    }
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void end_stage() {
+        if (!stage_.empty())
+            stages_.push_back(
+                {{"name", stage_}, {"seconds", std::chrono::duration<double>(Clock::now() - start_).count()}});
+        stage_.clear();
+    }
+
+    std::string path_, stage_;
+    Clock::time_point start_{};
+    Json stages_ = Json::array(), json_;
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
@@ -79,10 +141,24 @@ int write_module(const Options& o, const CompileOptions& options, Console& conso
     if (fs::equivalent(path, o.model, ignored))
         throw UsageError(fmt::format("the module would overwrite its model, {}", o.model));
     expect_file(path);
+    Report report(o, options);
+    std::string stage;
+    CompileOptions reported = options;
+    reported.progress = [&](const Progress& progress) {
+        if (progress.stage != stage) report.begin_stage(stage = progress.stage);
+        options.progress(progress);
+    };
     Diagnostics diag;
-    const Artifact artifact = compile({.path = o.model}, options, diag);
-    if (options.cancel->load()) throw Cancelled();
-    write(artifact, path, diag);
+    try {
+        const Artifact artifact = compile({.path = o.model}, reported, diag);
+        if (options.cancel->load()) throw Cancelled();
+        write(artifact, path, diag);
+        report.finish(path, manifest(artifact));
+    } catch (const Refused& refused) {
+        report.write(refused.diagnostics());
+        throw;
+    }
+    report.write(diag);
     console.end_progress();
     console.show(diag);
     say_done(console, path, fs::file_size(path), seconds_since(start));
@@ -99,10 +175,15 @@ Action add_compile(CLI::App& verb) {
         ->option_text("FILE");
     verb.add_option("--emit", o->emit, "What to write: module (default), ir, cxx, llvm, asm")->option_text("WHAT");
     o->compile.add_to(verb);
+    verb.add_option("--report", o->report,
+                    "Write stages, steps and diagnostics to this file as JSON, also of a refusal")
+        ->option_text("FILE");
     verb.footer(R"(
 Examples:
   cuvil compile resnet18.onnx -o resnet18.cuvil
   cuvil compile model.onnx --input-shape x:1x3x224x224 --isa v3,v4
+  cuvil compile model.onnx --dynamic x:N,3,H,W --attach tokenizer.json
+  cuvil compile model.onnx --report report.json --verbose
   cuvil compile model.onnx --emit=cxx -o - | less
   cuvil compile model.onnx --print-after CanonicalizePass
 
@@ -112,7 +193,9 @@ The last line on stdout says file, size and seconds. A module is written whole o
         const Emit what = choice<Emit>(
             "--emit", o->emit,
             {{"module", Emit::Module}, {"ir", Emit::Ir}, {"cxx", Emit::Cxx}, {"llvm", Emit::Llvm}, {"asm", Emit::Asm}});
-        if (what == Emit::Module && options.stop_after.empty()) return write_module(*o, options, console);
+        const bool is_module = what == Emit::Module && options.stop_after.empty();
+        if (!is_module && !o->report.empty()) throw UsageError("--report tells about modules: leave --emit out");
+        if (is_module) return write_module(*o, options, console);
         return write_texts(*o, options, options.stop_after.empty() ? what : Emit::Ir, console);
     };
 }

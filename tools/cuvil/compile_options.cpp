@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 namespace cuvil::cli {
@@ -39,6 +40,11 @@ void CompileArguments::add_to(CLI::App& verb) {
         ->option_text("N");
     add_repeatable(verb, "--input-shape", input_shapes_, "Fix the sizes of an input, as x:1x3x224x224; repeatable")
         ->option_text("NAME:SIZES");
+    add_repeatable(verb, "--dynamic", dynamic_shapes_,
+                   "All sizes of an input, as x:N,3,H,W: names for those that are open; repeatable")
+        ->option_text("NAME:SIZES");
+    add_repeatable(verb, "--attach", attachments_, "Put this file into the module, too; repeatable")
+        ->option_text("FILE");
     add_repeatable(verb, "--print-after", print_after_, "Print the IR after this pass, or after all; repeatable")
         ->option_text("PASS");
     add_repeatable(verb, "--disable-pass", disabled_passes_, "Leave this pass out; repeatable")->option_text("PASS");
@@ -70,6 +76,13 @@ CompileOptions CompileArguments::options(Console& console) const {
     options.jobs = jobs_;
 
     for (const std::string& text : input_shapes_) options.input_shapes.insert(parse_input_shape(text, "--input-shape"));
+    for (const std::string& text : dynamic_shapes_) {
+        auto [name, sizes] = parse_dynamic(text);
+        if (options.input_shapes.contains(name))
+            throw UsageError(fmt::format("input '{}' has both --input-shape and --dynamic", name));
+        options.dynamic_shapes.insert({std::move(name), std::move(sizes)});
+    }
+    options.attachments.assign(attachments_.begin(), attachments_.end());
     for (const std::string& name : print_after_) expect_pass(name, "--print-after", true);
     for (const std::string& name : disabled_passes_) expect_pass(name, "--disable-pass", false);
     if (!stop_after_.empty()) expect_pass(stop_after_, "--stop-after", false);
@@ -108,6 +121,29 @@ std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string
     if (colon == std::string::npos || colon == 0)
         throw UsageError(fmt::format("{}: '{}' is not of the form NAME:1x3x224x224", option, text));
     return {text.substr(0, colon), parse_sizes(text.substr(colon + 1))};
+}
+
+std::pair<std::string, std::vector<std::string>> parse_dynamic(const std::string& text) {
+    const auto fail = [&] {
+        throw UsageError(
+            fmt::format("--dynamic: '{}' is not of the form NAME:N,3,H,W; a size is a number or a name", text));
+    };
+    const auto is_letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_'; };
+    const auto is_digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
+    const size_t colon = text.rfind(':');
+    if (colon == std::string::npos || colon == 0) fail();
+    std::vector<std::string> sizes;
+    for (size_t at = colon + 1; at < text.size();) {
+        const size_t comma = std::min(text.find(',', at), text.size());
+        const std::string size = text.substr(at, comma - at);
+        const bool is_number = !size.empty() && std::all_of(size.begin(), size.end(), is_digit);
+        const bool is_name = !size.empty() && is_letter(size[0]) &&
+                             std::all_of(size.begin(), size.end(), [&](char c) { return is_letter(c) || is_digit(c); });
+        if ((!is_number && !is_name) || comma + 1 == text.size()) fail();
+        sizes.push_back(size);
+        at = comma + 1;
+    }
+    return {text.substr(0, colon), std::move(sizes)};
 }
 
 } // namespace cuvil::cli

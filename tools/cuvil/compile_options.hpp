@@ -21,7 +21,7 @@ private:
     std::vector<std::string> levels_;
     std::string opt_level_ = "O2";
     unsigned jobs_ = 0;
-    std::vector<std::string> input_shapes_;
+    std::vector<std::string> input_shapes_, dynamic_shapes_, attachments_;
     std::vector<std::string> print_after_;
     std::vector<std::string> disabled_passes_;
     std::string stop_after_;
@@ -32,6 +32,8 @@ private:
 // "x:1x3x224x224" -> {"x", {1, 3, 224, 224}}; the last colon parts them, nothing behind it means rank 0. Throws
 // UsageError, which names the option.
 std::pair<std::string, std::vector<int64_t>> parse_input_shape(const std::string& text, std::string_view option);
+// "x:N,3,H,W" -> {"x", {"N", "3", "H", "W"}}. Throws UsageError.
+std::pair<std::string, std::vector<std::string>> parse_dynamic(const std::string& text);
 // "1x3x224x224"; throws UsageError.
 std::vector<int64_t> parse_sizes(const std::string& text);
 

@@ -1,5 +1,6 @@
 #include "console.hpp"
 #include "describe.hpp"
+#include "describe_plan.hpp"
 #include "feeds.hpp"
 
 #include "artifact/reader.hpp"
@@ -7,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <fstream>
 
 namespace cuvil::cli {
@@ -16,29 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string word_of(const Json& json) { return json.is_string() ? json.get<std::string>() : json.dump(); }
-
-std::string joined(const Json& list) {
-    std::string text;
-    for (const Json& item : list) text += (text.empty() ? "" : " ") + word_of(item);
-    return text;
-}
-
-// A line for each step: its number, the kernel, the ops in it, and where these stand in the model.
-std::string steps_text(const Json& steps) {
-    if (steps.empty()) return "";
-    size_t kernel_width = 0, ops_width = 0;
-    const auto kernel = [](const Json& step) { return step.contains("kernel") ? word_of(step.at("kernel")) : ""; };
-    const auto ops = [](const Json& step) { return joined(step.value("ops", Json::array())); };
-    for (const Json& step : steps) {
-        kernel_width = std::max(kernel_width, kernel(step).size());
-        ops_width = std::max(ops_width, ops(step).size());
-    }
-    std::string text = fmt::format("steps: {}\n", steps.size());
-    for (const Json& step : steps)
-        text += fmt::format("  {:>4}  {:<{}}  {:<{}}  {}\n", word_of(step.value("number", Json(""))), kernel(step),
-                            kernel_width, ops(step), ops_width, word_of(step.value("name", Json(""))));
-    return text;
-}
 
 std::string as_text(const Json& json) {
     const Json& manifest = json.at("manifest");
@@ -62,7 +39,8 @@ std::string as_text(const Json& json) {
         for (const Port& port : ports(manifest.at(key)))
             text += fmt::format("  {}{}\n", port.text(), port.optional ? " (may be left out)" : "");
     }
-    text += steps_text(manifest.value("steps", Json::array()));
+    if (manifest.contains("steps"))
+        text += fmt::format("steps: {}\n{}", manifest.at("steps").size(), kernels_text(manifest));
     for (const Json& file : json.at("files"))
         text += fmt::format("file {}: {}\n", file.at("name").get<std::string>(),
                             size_text(file.at("bytes").get<uint64_t>()));

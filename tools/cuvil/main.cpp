@@ -31,6 +31,7 @@ constexpr Verb verbs[] = {
     {"inspect", "Show what a model or a module holds", add_inspect},
     {"targets", "List what can be compiled for", add_targets},
     {"ops", "List the operators that models may use", add_ops},
+    {"completion", "Print a script that completes commands in a shell", add_completion},
 };
 
 constexpr const char* examples = R"(

@@ -35,6 +35,8 @@ CompileOptions options_of(const CompileArguments& a, Shared& shared) {
     options.opt_level = a.opt_level;
     options.jobs = a.jobs;
     options.input_shapes = a.input_shapes;
+    options.dynamic_shapes = a.dynamic_shapes;
+    options.attachments.assign(a.attachments.begin(), a.attachments.end());
     options.print_after = a.print_after;
     options.disabled_passes = a.disabled_passes;
     options.stop_after = a.stop_after;

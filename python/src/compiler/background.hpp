@@ -21,6 +21,8 @@ struct CompileArguments {
     std::vector<std::string> levels;
     unsigned jobs = 0;
     std::map<std::string, std::vector<int64_t>> input_shapes;
+    std::map<std::string, std::vector<std::string>> dynamic_shapes;
+    std::vector<std::string> attachments;
     std::vector<std::string> print_after, disabled_passes;
     std::string stop_after;
 };

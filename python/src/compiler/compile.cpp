@@ -35,6 +35,8 @@ void bind_compile(nb::module_& m) {
         .def_rw("levels", &CompileArguments::levels)
         .def_rw("jobs", &CompileArguments::jobs)
         .def_rw("input_shapes", &CompileArguments::input_shapes)
+        .def_rw("dynamic_shapes", &CompileArguments::dynamic_shapes)
+        .def_rw("attachments", &CompileArguments::attachments)
         .def_rw("print_after", &CompileArguments::print_after)
         .def_rw("disabled_passes", &CompileArguments::disabled_passes)
         .def_rw("stop_after", &CompileArguments::stop_after);

@@ -73,6 +73,7 @@ private:
 
     void import_inputs(const GraphProto& graph, Scope& scope);
     Type input_type(const ValueInfoProto& input, const std::vector<int64_t>* fixed);
+    Shape dynamic_shape(const ValueInfoProto& input, const std::vector<std::string>& sizes);
     void import_default(const ValueInfoProto& input, const TensorProto& initializer, FuncIR::Port& port, Type& type);
     std::map<std::string_view, int64_t> fixed_symbols(const GraphProto& graph);
     void import_outputs(const GraphProto& graph, Scope& scope);

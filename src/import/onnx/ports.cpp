@@ -7,13 +7,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <charconv>
+#include <set>
 
 namespace cuvil::onnx {
 
 void GraphImporter::import_inputs(const GraphProto& graph, Scope& scope) {
     std::unordered_map<std::string_view, const TensorProto*> defaults;
     for (const TensorProto& initializer : graph.initializers) defaults.emplace(initializer.name, &initializer);
-    for (const auto& [name, shape] : options_.input_shapes) {
+    std::set<std::string> shaped;
+    for (const auto& [name, shape] : options_.input_shapes) shaped.insert(name);
+    for (const auto& [name, shape] : options_.dynamic_shapes) shaped.insert(name);
+    for (const std::string& name : shaped) {
         auto has_name = [&](const ValueInfoProto& input) { return input.name == name; };
         if (std::none_of(graph.inputs.begin(), graph.inputs.end(), has_name))
             diag_->error("input-shape", fmt::format("the model has no input {}", cuvil::quoted(name)), {file_, ""});
@@ -77,6 +82,8 @@ Type GraphImporter::input_type(const ValueInfoProto& input, const std::vector<in
     if (!dtype)
         throw ImportError("unsupported-type", fmt::format("input {} has elements of type {}", quoted(input.name),
                                                           data_type_name(input.element_type)));
+    if (auto given = options_.dynamic_shapes.find(std::string(input.name)); given != options_.dynamic_shapes.end())
+        return Type::tensor(*dtype, dynamic_shape(input, given->second));
     if (!input.has_shape && !fixed) return Type::tensor_of_unknown_rank(*dtype);
     if (input.has_shape && fixed && fixed->size() != input.shape.size())
         throw ImportError("input-shape", fmt::format("input {} has {} axes, the given shape has {}", quoted(input.name),
@@ -102,6 +109,32 @@ Type GraphImporter::input_type(const ValueInfoProto& input, const std::vector<in
             shape.push_back(symbols_.emplace(declared.param, builder_.fresh_dim(declared.param)).first->second);
     }
     return Type::tensor(*dtype, std::move(shape));
+}
+
+// The sizes that the caller gave. One that the model fixes may become a symbol, which frees it everywhere; another
+// number is a mistake.
+Shape GraphImporter::dynamic_shape(const ValueInfoProto& input, const std::vector<std::string>& sizes) {
+    if (input.has_shape && sizes.size() != input.shape.size())
+        throw ImportError("input-shape", fmt::format("input {} has {} axes, the given shape has {}", quoted(input.name),
+                                                     input.shape.size(), sizes.size()));
+    Shape shape;
+    for (size_t i = 0; i < sizes.size(); i++) {
+        const std::string& size = sizes[i];
+        int64_t number = 0;
+        const auto [end, error] = std::from_chars(size.data(), size.data() + size.size(), number);
+        if (error == std::errc() && end == size.data() + size.size() && number >= 0) {
+            const std::optional<int64_t> declared = input.has_shape ? input.shape[i].value : std::nullopt;
+            if (declared && *declared >= 0 && *declared != number)
+                throw ImportError("input-shape", fmt::format("axis {} of input {} has size {}, not {}", i,
+                                                             quoted(input.name), *declared, number));
+            shape.emplace_back(number);
+        } else if (auto known = symbols_.find(size); known != symbols_.end()) {
+            shape.push_back(known->second);
+        } else {
+            shape.push_back(symbols_.emplace(size, builder_.fresh_dim(size)).first->second);
+        }
+    }
+    return shape;
 }
 
 void GraphImporter::import_default(const ValueInfoProto& input, const TensorProto& initializer, FuncIR::Port& port,
@@ -156,7 +189,8 @@ void GraphImporter::check_declared(std::string_view name, const Type& type, cons
         return;
     }
     // Shapes that the caller fixed may well differ from what the file says.
-    if (!declared.has_shape || !type.has_rank() || !options_.input_shapes.empty()) return;
+    if (!declared.has_shape || !type.has_rank() || !options_.input_shapes.empty() || !options_.dynamic_shapes.empty())
+        return;
     fits = declared.shape.size() == type.shape().size();
     std::vector<std::string> sizes;
     for (size_t i = 0; i < declared.shape.size(); i++) {

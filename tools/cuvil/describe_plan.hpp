@@ -1,0 +1,33 @@
+// What a manifest says of steps and memory, as text and as JSON.
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace cuvil::cli {
+
+using Sizes = std::map<std::string, int64_t>;
+// {"N=8"} -> {{"N", 8}}. Throws UsageError.
+Sizes parse_symbols(const std::vector<std::string>& texts);
+
+// The manifest that the module of a model would have, without making its code. Throws Refused.
+nlohmann::ordered_json planned_manifest(const std::filesystem::path& model);
+
+// How often each op of the IR stands in the steps, most frequent first.
+std::string ops_text(const nlohmann::ordered_json& manifest);
+// A line for each step: number, kernel, ops, the type of what it writes with its layout, and its name in the model.
+std::string kernels_text(const nlohmann::ordered_json& manifest);
+
+// Bytes of weights, workspace, inputs and outputs, and their sum, "peak"; null where a size is not given.
+nlohmann::ordered_json memory_json(const nlohmann::ordered_json& manifest, const Sizes& sizes);
+std::string memory_text(const nlohmann::ordered_json& memory);
+
+// The steps of the main function as an ONNX model, for viewers such as Netron: operators are the kernels.
+std::string graph_onnx(const nlohmann::ordered_json& manifest);
+
+} // namespace cuvil::cli
