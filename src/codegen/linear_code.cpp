@@ -1,5 +1,6 @@
 // Matrix products.
 #include "codegen/step_writer.hpp"
+#include "ops/views.hpp"
 
 namespace cuvil {
 namespace {
