@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <numeric>
+#include <utility>
 
 namespace cuvil {
 namespace {
@@ -11,20 +12,22 @@ constexpr size_t longest = 64;
 
 char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
-// Insertions, deletions and replacements from a to b, in the row-by-row form; case does not count.
+// Insertions, deletions, replacements and swaps of neighbours from a to b, row by row (the restricted form of Damerau's
+// distance); case does not count.
 size_t edits(std::string_view a, std::string_view b) {
-    std::vector<size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), size_t{0});
-    for (size_t i = 0; i < a.size(); i++) {
-        size_t diagonal = row[0];
-        row[0] = i + 1;
-        for (size_t j = 0; j < b.size(); j++) {
-            const size_t replaced = diagonal + (lower(a[i]) != lower(b[j]));
-            diagonal = row[j + 1];
-            row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
+    std::vector<size_t> before, last(b.size() + 1), row(b.size() + 1);
+    std::iota(last.begin(), last.end(), size_t{0});
+    for (size_t i = 1; i <= a.size(); i++) {
+        row[0] = i;
+        for (size_t j = 1; j <= b.size(); j++) {
+            const char x = lower(a[i - 1]), y = lower(b[j - 1]);
+            row[j] = std::min({last[j - 1] + (x != y), row[j - 1] + 1, last[j] + 1});
+            if (i > 1 && j > 1 && x == lower(b[j - 2]) && y == lower(a[i - 2]))
+                row[j] = std::min(row[j], before[j - 2] + 1);
         }
+        before = std::exchange(last, row);
     }
-    return row.back();
+    return last.back();
 }
 
 } // namespace
