@@ -42,6 +42,27 @@ template <class V> INLINE Pair<V> log_pair(V x) {
     return exact_sum(sum.high, low);
 }
 
+// e^(x + low) for f64, with an error near half an ulp, so that whole powers of whole numbers come out as such.
+template <class V> INLINE V exp_pair(V x, V low) {
+    using C = ExpConstants<f64>;
+    x = select(x < V(C::lowest), V(C::lowest), x);
+    x = select(x > V(C::highest), V(C::highest), x);
+    V shifted = fma(x, V(1.44269504088896340736), V(C::integer_shift));
+    V n = shifted - V(C::integer_shift);
+    // r and what rounding takes from it.
+    V t = fma(n, V(-C::ln2_high), x);
+    Pair<V> product = exact_product(n, V(C::ln2_low));
+    V r = t - product.high;
+    V lost = ((t - r) - product.high) - product.low;
+    Pair<V> sum = exact_sum(V(1.0), r);
+    V tail = fma(r * r, polynomial(r, C::tail), sum.low);
+    V scaled = sum.high + fma(sum.high + tail, lost + low, tail);
+    using U = unsigned_of<V>;
+    auto whole = bits_as<signed_of<V>>(bits_as<U>(shifted) - bits_as<U>(V(C::integer_shift)));
+    auto half = whole >> decltype(whole)(1);
+    return scaled * power_of_two<V>(half) * power_of_two<V>(whole - half);
+}
+
 template <class V> INLINE V pow_float(V x, V y) {
     V size = abs(x);
     Pair<V> logarithm = log_pair(size);
@@ -56,8 +77,7 @@ template <class V> INLINE V pow_float(V x, V y) {
     // Splitting a huge y without fma overflows; the power then is that of a base so near to 1 that its low part is
     // nothing.
     low = select(usual & (power.low == power.low), power.low, low);
-    V factor = exp(high);
-    V result = select(usual & (factor < V(infinity_of<f64>)), fma(factor, low, factor), factor);
+    V result = exp_pair(high, low);
     auto whole = trunc(y) == y;
     V half = y * V(0.5);
     auto odd = whole & (trunc(half) != half);

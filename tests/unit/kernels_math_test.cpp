@@ -114,9 +114,29 @@ template <class T> void check_pow(double limit) {
     std::printf("pow%s: %.3f ulp\n", type_name<T>, worst);
 }
 
+TEST(KernelMath, WholePowersOfWholeNumbersAreWhole) {
+    std::vector<double> bases, exponents, expected;
+    for (int base = -40; base <= 40; base++) {
+        double power = 1;
+        for (int exponent = 0; std::abs(power) < 0x1p53 && exponent < 60; exponent++) {
+            bases.push_back(base);
+            exponents.push_back(exponent);
+            expected.push_back(power);
+            power *= base;
+        }
+    }
+    const auto n = static_cast<long>(bases.size());
+    run_levels("pow f64", {n, 0}, {bases.data(), exponents.data()}, {bases.size() * 8},
+               [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                   for (size_t i = 0; i < bases.size(); i++) {
+                       ASSERT_EQ(out[0].as<double>()[i], expected[i]) << bases[i] << " to the power " << exponents[i];
+                   }
+               });
+}
+
 TEST(KernelMath, PowHasTheSpecialCasesOfC) {
     check_pow<float>(0.501);
-    check_pow<double>(1.5);
+    check_pow<double>(0.7);
 }
 
 template <class T> void check_float_remainders() {
