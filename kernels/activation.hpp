@@ -45,7 +45,7 @@ template <class V> INLINE V normal_tail(V a) {
     using T = element_of<V>;
     auto [square, lost] = exact_product(a, a);
     lost = select(square < V(T(2000)), lost, V(T(0))); // of an infinite square it would be NaN
-    V bell = exp(square * V(T(-0.5)));
+    V bell = exp_of_negative(square * V(T(-0.5)));
     bell = fma(bell * V(T(-0.5)), lost, bell);
     using C = NormalConstants<T>;
     V t = V(T(1)) / fma(a, V(C::slope), V(T(1)));

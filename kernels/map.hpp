@@ -68,12 +68,11 @@ template <int R> struct RowIndex {
 };
 
 template <class Y, class F, class... X> INLINE void map_row(i64 n, Y* y, F& f, OperandRow<X>... x) {
-    for (i64 i = 0; i < n; i += lane_count) {
-        const i64 lanes = smaller(lane_count, n - i);
+    for_lanes(n, [&](i64 i, i64 lanes) {
         lanes_of<Y> result;
         [[clang::always_inline]] result = f(load_strided(x.data + i * x.stride, x.stride, lanes)...);
         store_lanes(y + i, result, lanes);
-    }
+    });
 }
 
 // y = f(x...) for the given rows of a result that is row-major without gaps.

@@ -10,7 +10,7 @@ inline namespace CUVIL_ISA {
 template <class T>
 INLINE void normalize_row(i64 n, T center, T factor, const T* x, const T* scale, const T* bias, T* y) {
     using V = vec<T>;
-    const auto piece = [&](i64 i, i64 lanes) {
+    for_lanes(n, [&](i64 i, i64 lanes) {
         V v = (load_lanes(x + i, lanes) - V(center)) * V(factor);
         if (scale != nullptr) {
             v = v * load_lanes(scale + i, lanes);
@@ -19,14 +19,7 @@ INLINE void normalize_row(i64 n, T center, T factor, const T* x, const T* scale,
             v = v + load_lanes(bias + i, lanes);
         }
         store_lanes(y + i, v, lanes);
-    };
-    i64 i = 0;
-    for (; i + lane_count <= n; i += lane_count) {
-        piece(i, lane_count);
-    }
-    if (i < n) {
-        piece(i, n - i);
-    }
+    });
 }
 
 // The mean of a row is taken first, then that of the squared distances from it, so large means cost no digits.

@@ -1,6 +1,6 @@
 #pragma once
 // softmax, log_softmax and hardmax over the dimension n of x[outer][n][inner], for f32 and f64. The largest value is
-// subtracted first. Sums have the order of reduce.hpp; a quotient is a true division.
+// subtracted first. Sums have the order of reduce.hpp.
 #include "kernels/reduce.hpp"
 
 namespace cuvil {
@@ -11,20 +11,19 @@ template <bool Log, class T> INLINE void softmax_row(i64 n, const T* x, T* y) {
     using V = vec<T>;
     const T largest = reduce_row<Max>(n, x, [](auto v) { return v; });
     V sums = V(T(0));
-    for (i64 i = 0; i < n; i += lane_count) {
-        const i64 lanes = smaller(lane_count, n - i);
+    const auto raise = [&](i64 i, i64 lanes) {
         const V shifted = load_lanes(x + i, lanes) - V(largest);
-        const V power = exp(shifted);
-        sums = select_lanes(lanes, sums + power, sums);
+        const V power = exp_of_negative(shifted);
+        sums = lanes == lane_count ? sums + power : select_lanes(lanes, sums + power, sums);
         store_lanes(y + i, Log ? shifted : power, lanes);
-    }
+    };
+    for_lanes(n, raise);
     const T sum = sum_lanes(sums);
-    const T log_of_sum = Log ? log(sum) : T(0);
-    for (i64 i = 0; i < n; i += lane_count) {
-        const i64 lanes = smaller(lane_count, n - i);
+    const V last = V(Log ? log(sum) : T(1) / sum);
+    for_lanes(n, [&](i64 i, i64 lanes) {
         const V v = load_lanes(y + i, lanes);
-        store_lanes(y + i, Log ? v - V(log_of_sum) : v / V(sum), lanes);
-    }
+        store_lanes(y + i, Log ? v - last : v * last, lanes);
+    });
 }
 
 // Up to 16 columns side by side, whose values lie `inner` apart.
@@ -37,14 +36,14 @@ template <bool Log, class T> INLINE void softmax_columns(i64 n, i64 inner, i64 l
     V sum = V(T(0));
     for (i64 j = 0; j < n; j++) {
         const V shifted = load_lanes(x + j * inner, lanes) - largest;
-        const V power = exp(shifted);
+        const V power = exp_of_negative(shifted);
         sum = sum + power;
         store_lanes(y + j * inner, Log ? shifted : power, lanes);
     }
-    const V log_of_sum = Log ? log(sum) : V(T(0));
+    const V last = Log ? log(sum) : V(T(1)) / sum;
     for (i64 j = 0; j < n; j++) {
         const V v = load_lanes(y + j * inner, lanes);
-        store_lanes(y + j * inner, Log ? v - log_of_sum : v / sum, lanes);
+        store_lanes(y + j * inner, Log ? v - last : v * last, lanes);
     }
 }
 

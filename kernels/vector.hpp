@@ -205,6 +205,17 @@ template <class T> INLINE lanes_of<T> load_strided(const T* p, i64 stride, i64 n
     return v;
 }
 
+// Calls f(i, lanes) for the pieces of 0 .. n: 16 lanes from i on, and what is left of n at the end.
+template <class F> INLINE void for_lanes(i64 n, F f) {
+    i64 i = 0;
+    for (; i + lane_count <= n; i += lane_count) {
+        [[clang::always_inline]] f(i, lane_count);
+    }
+    if (i < n) {
+        [[clang::always_inline]] f(i, n - i);
+    }
+}
+
 // 0, 1, ..., 15.
 template <class T> INLINE vec<T> lane_numbers() { return vec<T>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15}; }
 
