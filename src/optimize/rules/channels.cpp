@@ -55,14 +55,19 @@ std::optional<ChannelAffine> affine_of_root(const MatchContext& match, int64_t a
     return affine_of_binary(match.root(), *match["k"], axis, match.program());
 }
 
+// Output channels are the first axis of a convolution's weight, and the second one of a transposed convolution's.
 FusedOp into_convolution(const MatchResult& match) {
     auto affine = affine_of_root(match, 1);
     if (!affine || affine->scale.empty()) return nullptr;
-    size_t inner = constant_floats(match.program(), *match["w"])->size() / affine->scale.size();
-    Value* weight = scaled_weight(*match["w"], affine->scale, std::max<size_t>(inner, 1), match.rewriter());
+    const OpNode& conv = match.node("c");
+    const Shape& shape = match["w"]->type().shape();
+    auto inner =
+        element_count({shape.begin() + (conv.op().starts_with("conv_transpose") ? 2 : 1), shape.end()}).constant();
+    Value* weight =
+        scaled_weight(*match["w"], affine->scale, static_cast<size_t>(std::max<int64_t>(*inner, 1)), match.rewriter());
     if (!weight) return nullptr;
     Value& bias = shifted_bias(match["b"], *match["w"], *affine, match.rewriter());
-    return &match.make("conv2d", {match["x"], weight, &bias}, match.node("c").attributes());
+    return &match.make(conv.op(), {match["x"], weight, &bias}, conv.attributes());
 }
 
 // The channels stay axis 1 through the reshape behind a convolution along one axis.
@@ -118,6 +123,16 @@ const Rule rules[] = {
     {"conv_add", "%c = conv2d %x, %w, %b  %r = add %c, %k", has_known_weights, into_convolution},
     {"conv_sub", "%c = conv2d %x, %w, %b  %r = sub %c, %k", has_known_weights, into_convolution},
     {"conv_div", "%c = conv2d %x, %w, %b  %r = div %c, %k", has_known_weights, into_convolution},
+    {"conv3d_bn", "%c = conv3d %x, %w, %b  %r = batch_norm %c, %scale, %shift, %mean, %variance", has_known_weights,
+     into_convolution},
+    // The channels of a group are no axis of the weight, so there is one group.
+    {"conv_transpose_bn",
+     "%c = conv_transpose2d %x, %w, %b {groups = 1}  %r = batch_norm %c, %scale, %shift, %mean, %variance",
+     has_known_weights, into_convolution},
+    {"conv_transpose_mul", "%c = conv_transpose2d %x, %w, %b {groups = 1}  %r = mul %c, %k", has_known_weights,
+     into_convolution},
+    {"conv_transpose_add", "%c = conv_transpose2d %x, %w, %b {groups = 1}  %r = add %c, %k", has_known_weights,
+     into_convolution},
     {"matmul_mul", "%p = matmul %x, %w  %r = mul %p, %k", has_own_matrix, factors_into_product},
     {"matmul_div", "%p = matmul %x, %w  %r = div %p, %k", has_own_matrix, factors_into_product},
     {"matmul_bn", "%p = matmul %x, %w  %r = batch_norm %p, %scale, %shift, %mean, %variance", has_columns_as_channels,
