@@ -135,8 +135,9 @@ struct Regions {
     bool is_enlarged; // to one element at least
 };
 
-// The value between four elements; nothing beyond one element outside.
-template <class T> INLINE T value_between(const T* x, i64 h, i64 w, T y_at, T x_at) {
+// The value between four elements, each weighted by how near it is, or with `takes_max` the largest of the four
+// weighted elements; 0 beyond one element outside.
+template <class T> INLINE T value_between(const T* x, i64 h, i64 w, T y_at, T x_at, bool takes_max) {
     if (!(y_at >= -1 && y_at <= static_cast<T>(h) && x_at >= -1 && x_at <= static_cast<T>(w)) || h == 0 || w == 0) {
         return 0;
     }
@@ -146,9 +147,10 @@ template <class T> INLINE T value_between(const T* x, i64 h, i64 w, T y_at, T x_
     const i64 bottom = smaller(top + 1, h - 1), right = smaller(left + 1, w - 1);
     const T down = top == h - 1 ? T(0) : y_at - static_cast<T>(top);
     const T along = left == w - 1 ? T(0) : x_at - static_cast<T>(left);
-    const T above = fma(along, x[top * w + right], (1 - along) * x[top * w + left]);
-    const T below = fma(along, x[bottom * w + right], (1 - along) * x[bottom * w + left]);
-    return fma(down, below, (1 - down) * above);
+    const T weighted[4] = {(1 - down) * (1 - along) * x[top * w + left], (1 - down) * along * x[top * w + right],
+                           down * (1 - along) * x[bottom * w + left], down * along * x[bottom * w + right]};
+    return takes_max ? maximum(maximum(weighted[0], weighted[1]), maximum(weighted[2], weighted[3]))
+                     : weighted[0] + weighted[1] + weighted[2] + weighted[3];
 }
 
 // y[region][c][oh][ow] for the range of (region, c); rois [region][4] are x1, y1, x2, y2. An image that does not exist
@@ -181,7 +183,7 @@ INLINE i64 roi_align(const Regions& p, Range planes, const T* x, const T* rois, 
                                (static_cast<T>(i / columns) + T(0.5)) * bin_h / static_cast<T>(rows);
                 const T x_at = x1 + static_cast<T>(o % p.ow) * bin_w +
                                (static_cast<T>(i % columns) + T(0.5)) * bin_w / static_cast<T>(columns);
-                const T v = value_between(image, p.h, p.w, y_at, x_at);
+                const T v = value_between(image, p.h, p.w, y_at, x_at, p.takes_max);
                 result = !p.takes_max ? result + v : i == 0 ? v : maximum(result, v);
             }
             y[plane * p.oh * p.ow + o] = p.takes_max ? result : result / static_cast<T>(larger(1, rows * columns));

@@ -71,9 +71,8 @@ const OpDef defs[] = {
     },
     {
         .name = "roi_align",
-        .summary =
-            "The mean, or with takes_max the maximum, of interpolated samples in each bin of the regions x1, y1, x2, "
-            "y2 of the given images",
+        .summary = "The mean of interpolated samples in each bin of the regions x1, y1, x2, y2 of the given images, or "
+                   "with takes_max the largest of the weighted elements that the samples are made of",
         .operands = {{"x", Accepts::Floating}, {"rois", Accepts::Floating}, {"images", Accepts::Index}},
         .attributes = regions({{"shift", AttributeKind::Float, 0.0},
                                {"samples", AttributeKind::Int, int64_t{0}},
