@@ -312,13 +312,18 @@ PyObject* module_call(PyObject* self, PyObject* positional, PyObject* named) {
     return guarded([&] { return module_of(self).call(positional, named); });
 }
 
+// The table of methods has one type for functions of all kinds; the flags beside say which it is.
+PyCFunction as_method(PyObject* (*function)(PyObject*, PyObject* const*, Py_ssize_t, PyObject*)) {
+    return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(function));
+}
+
 PyMethodDef methods[] = {
-    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(module_run)), METH_FASTCALL | METH_KEYWORDS,
+    {"run", as_method(module_run), METH_FASTCALL | METH_KEYWORDS,
      "run($self, /, feeds, outputs=None, cancellation=None)\n--\n\n"
      "Runs the module on a dict of arrays by input name; returns a dict of NumPy arrays by output name, in the order\n"
      "of the model, or of the outputs named in `outputs`. Inputs may have any strides and are never written; the\n"
      "arrays that come back are the caller's. Ctrl-C, and `cancellation` from another thread, end it between steps."},
-    {"run_into", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(module_run_into)), METH_FASTCALL | METH_KEYWORDS,
+    {"run_into", as_method(module_run_into), METH_FASTCALL | METH_KEYWORDS,
      "run_into($self, /, feeds, outs)\n--\n\n"
      "As run, but the results are written into the arrays of the dict `outs`, by output name: of the output's dtype\n"
      "and shape, contiguous and writable, NumPy's or exported by the buffer protocol or DLPack. They may overlap the\n"
