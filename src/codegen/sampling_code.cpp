@@ -35,11 +35,13 @@ std::string ResizeWriter::axis(size_t i) const {
     };
     std::string in = size(type(0).shape()[at]), out = size(resize.sizes()[i]);
     double scale = resize.scales().empty() ? 0 : resize.scales()[i];
-    return fmt::format("{{.in = {}, .out = {}, .numerator = f64({}), .offset = f64({}), .denominator = f64({}), "
-                       ".start = {}, .end = {}, .scale = {}, .is_resized = true}}",
-                       in, out, size(resize.numerators()[i]), size(resize.offsets()[i]), size(resize.denominators()[i]),
-                       entry(resize.starts(), 0), entry(resize.ends(), 1),
-                       scale != 0 ? number_text(scale) : fmt::format("f64({}) / f64({})", out, in));
+    return fmt::format(
+        "{{.in = {}, .out = {}, .numerator = f64({}), .offset = f64({}), .denominator = f64({}), "
+        ".start = {}, .end = {}, .scale = {}, .is_resized = true}}",
+        in, out, size(resize.numerators()[i]), size(resize.offsets()[i]), size(resize.denominators()[i]),
+        entry(resize.starts(), 0), entry(resize.ends(), 1),
+        scale != 0 ? number_text(scale)
+                   : fmt::format("f64({}) / f64({})", size(resize.denominators()[i]), size(resize.numerators()[i])));
 }
 
 void ResizeWriter::declare_mode() {

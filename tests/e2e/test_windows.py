@@ -298,3 +298,21 @@ def test_resize_of_a_region():
     want = np.full((1, 1, 4, 7), 9.5)
     want[..., :4] = x
     close(got, want)
+
+
+def test_resize_by_what_data_gives():
+    x, scales, sizes = values(1, 2, 4, 6), np.array([1, 1, 0.5, 1.5], np.float32), np.array([1, 2, 2, 9], np.int64)
+    options = {"mode": "linear", "opset": 19}
+    want = run("Resize", {"x": x}, {"": np.float32(0), "scales": scales}, **options)
+    assert want.shape == (1, 2, 2, 9)
+    by_scales = node("Resize", ["x", "", "scales"], "y", mode="linear")
+    by_sizes = node("Resize", ["x", "", "", "sizes"], "z", mode="linear")
+    ports = [
+        value("x", x.shape),
+        value("scales", [4]),
+        value("sizes", [4], helper.np_dtype_to_tensor_dtype(sizes.dtype)),
+    ]
+    module = cuvil.compile(model([by_scales, by_sizes], ports, ["y", "z"], opset=19), target="native")
+    got = module.run({"x": x, "scales": scales, "sizes": sizes})
+    close(got["y"], want)
+    close(got["z"], want)

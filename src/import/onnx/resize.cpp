@@ -96,6 +96,23 @@ public:
         }
     }
 
+    // Scales that only data shows: fractions of 2^24, which a scale of one bit or more is exactly.
+    void set_scales_from_data(Value& scales, bool crops) {
+        GraphBuilder& build = node_.build;
+        if (crops) node_.unsupported("regions of sizes that data gives");
+        auto count = static_cast<int64_t>(axes_.size());
+        if (scales.type().rank() != 1 || !scales.type().dim(0).is(count)) expect(0, "scales");
+        Shape sizes;
+        for (const Axis& a : axes_) sizes.push_back(a.in);
+        Value& lengths = build.cast(build.dims(sizes, {count}), scales.type().dtype());
+        Value& scaled = build.make("floor", {&build.elementwise("mul", {&lengths, &scales})});
+        std::vector<Dim> outs = build.counts_of(build.cast(scaled, DType::I64), "a size");
+        Value& exact = build.elementwise("mul", build.cast(scales, DType::F64), static_cast<double>(most));
+        std::vector<Dim> above = build.counts_of(build.cast(exact, DType::I64), "a scale");
+        for (size_t i = 0; i < axes_.size(); i++)
+            axes_[i].out = outs[i], axes_[i].above = above[i], axes_[i].below = most;
+    }
+
     void set_sizes(std::vector<Dim> sizes, std::string_view policy) {
         expect(sizes.size(), "sizes");
         if (policy != "stretch") keep_aspect_ratio(sizes, policy == "not_larger");
@@ -199,10 +216,12 @@ Values resize(Node& node) {
     if (crops && has_elements(node, 1)) resize.set_regions(node.reals(1));
     bool by_scale = has_elements(node, 2), by_size = has_elements(node, 3);
     if (by_scale == by_size) bad_attribute("either scales or sizes must be given");
-    if (by_scale)
-        resize.set_scales(node.reals(2), crops);
+    if (!by_scale)
+        resize.set_sizes(node.counts(3, "a size"), policy);
+    else if (auto scales = node.build.constant_reals(node.input(2)))
+        resize.set_scales(*scales, crops);
     else
-        resize.set_sizes(node.sizes(3), policy);
+        resize.set_scales_from_data(node.input(2), crops);
 
     bool is_nearest = mode == "nearest";
     std::string_view nearest = rounding == "round_prefer_floor"  ? "half_down"
