@@ -66,8 +66,8 @@ void Inference::result_elements(std::vector<Dim> elements, size_t i) {
     if (std::ranges::none_of(elements, wraps)) node_.result(i).set_elements(std::move(elements));
 }
 
-void Inference::assume_equal(const Dim& a, const Dim& b) {
-    if (a != b) assumptions_.emplace_back(a, b);
+void Inference::assume_equal_counts(const Shape& a, const Shape& b) {
+    if (element_count(a) != element_count(b)) assumptions_.emplace_back(a, b);
 }
 
 void Inference::fail(const std::string& message) const {

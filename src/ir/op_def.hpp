@@ -113,14 +113,14 @@ public:
     // After result(). Elements that the result's dtype would wrap stay unknown.
     void result_elements(std::vector<Dim> elements, size_t i = 0);
     [[noreturn]] void fail(const std::string& message) const; // throws InferenceError
-    // The op works only where these are equal. Different ones are the caller's to refuse; what is not known is noted,
-    // and the verifier asks for a `require`.
-    void assume_equal(const Dim& a, const Dim& b);
-    const std::vector<std::pair<Dim, Dim>>& assumptions() const { return assumptions_; }
+    // The op works only where both shapes have as many elements. Different counts are the caller's to refuse; what is
+    // not known is noted, and the verifier asks for a `require`.
+    void assume_equal_counts(const Shape& a, const Shape& b);
+    const std::vector<std::pair<Shape, Shape>>& assumptions() const { return assumptions_; }
 
 private:
     OpNode& node_;
-    std::vector<std::pair<Dim, Dim>> assumptions_;
+    std::vector<std::pair<Shape, Shape>> assumptions_;
 };
 
 // A node's operands do not fit; the message is in the words of op and shapes, without a place.

@@ -162,7 +162,7 @@ void Rewriter::move_before(OpNode& node, OpNode& position) {
     node.parent_ = to;
 }
 
-std::vector<std::pair<Dim, Dim>> infer(OpNode& node) {
+std::vector<std::pair<Shape, Shape>> infer(OpNode& node) {
     if (!node.def().infer) return {};
     Inference inference(node);
     node.def().infer(inference);

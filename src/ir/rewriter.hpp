@@ -65,8 +65,8 @@ private:
     Location location_;
 };
 
-// Infers the result types of `node` anew from its operands; throws InferenceError. Gives the sizes that the op takes as
-// equal without knowing it.
-std::vector<std::pair<Dim, Dim>> infer(OpNode& node);
+// Infers the result types of `node` anew from its operands; throws InferenceError. Gives the shapes that the op
+// takes to have as many elements without knowing it.
+std::vector<std::pair<Shape, Shape>> infer(OpNode& node);
 
 } // namespace cuvil

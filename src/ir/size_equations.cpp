@@ -40,17 +40,29 @@ void SizeEquations::add(const Dim& a, const Dim& b) {
     symbols_.emplace(*symbol, right);
 }
 
-bool SizeEquations::equal(const Dim& a, const Dim& b) const {
-    if (a == b) return true;
-    const Dim from = resolved(a), to = resolved(b);
-    std::vector<Dim> reached{from};
-    for (size_t i = 0; i < reached.size(); i++) {
-        if (reached[i] == to) return true;
+std::vector<Dim> SizeEquations::reached(const Dim& dim) const {
+    std::vector<Dim> all{resolved(dim)};
+    for (size_t i = 0; i < all.size(); i++)
         for (const auto& [l, r] : others_)
             for (const auto& [x, y] : {std::tie(l, r), std::tie(r, l)})
-                if (x == reached[i] && std::ranges::find(reached, y) == reached.end()) reached.push_back(y);
-    }
-    return false;
+                if (x == all[i] && std::ranges::find(all, y) == all.end()) all.push_back(y);
+    return all;
+}
+
+bool SizeEquations::equal(const Dim& a, const Dim& b) const {
+    if (a == b) return true;
+    const std::vector<Dim> all = reached(a);
+    return std::ranges::find(all, resolved(b)) != all.end();
+}
+
+bool SizeEquations::equal_counts(const Shape& a, const Shape& b) const {
+    // One dim stands for all that equal it.
+    auto count = [&](const Shape& shape) {
+        Shape same;
+        for (const Dim& dim : shape) same.push_back(std::ranges::min(reached(dim)));
+        return element_count(same);
+    };
+    return equal(element_count(a), element_count(b)) || equal(count(a), count(b));
 }
 
 } // namespace cuvil

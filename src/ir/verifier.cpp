@@ -232,8 +232,9 @@ private:
         for (const auto& v : node.results()) saved.push_back({v->type(), v->elements()});
         try {
             for (const auto& [a, b] : infer(node))
-                if (!required_.equal(a, b))
-                    fail(node, fmt::format("sizes {} and {} are not known to be equal", a.text(), b.text()));
+                if (!required_.equal_counts(a, b))
+                    fail(node, fmt::format("sizes {} and {} are not known to be equal", element_count(a).text(),
+                                           element_count(b).text()));
         } catch (const InferenceError& error) {
             fail(node, error.what());
         } catch (const DimOverflow& error) {

@@ -22,7 +22,7 @@ void infer_reshape(Inference& in) {
     Dim from = element_count(x.shape()), to = element_count(shape);
     if (compare(from, to) == Equality::Different)
         in.fail(x.text() + " has " + from.text() + " elements, " + text(shape) + " has " + to.text());
-    in.assume_equal(from, to);
+    in.assume_equal_counts(x.shape(), shape);
     in.result(x.with_layout({}).with_shape(shape));
     keep_elements(in);
 }

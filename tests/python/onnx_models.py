@@ -53,7 +53,7 @@ def mixed_faults() -> onnx.ModelProto:
             node("MatMul", ["x", "encoder.weight"], "hidden", "/encoder/MatMul"),
             node("Relu", ["hidden"], "active", "/encoder/Relu"),
             node("Softmax", ["x"], "scores", "/head/Softmax", axis=3),
-            node("GridSample", ["x", "x"], "sampled", "/warp/GridSample"),
+            node("TfIdfVectorizer", ["x"], "sampled", "/words/TfIdfVectorizer"),
             node("Add", ["active", "sampled"], "sum", "/Add"),
         ],
         [X],

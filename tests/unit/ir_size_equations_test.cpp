@@ -34,6 +34,16 @@ TEST(SizeEquations, ProductsAreEqualAlongAChain) {
     EXPECT_TRUE(e.equal(n * 5, n * n));
 }
 
+TEST(SizeEquations, CountsAreEqualAxisByAxisOrAsProducts) {
+    SizeEquations e;
+    const Dim half = Dim::floordiv(n, 2), other = Dim::floordiv(m + 1, 2);
+    e.add(half * 2, other);
+    EXPECT_TRUE(e.equal_counts({k, half * 2, 3}, {3 * k, other}));
+    EXPECT_FALSE(e.equal_counts({k, half}, {k, other}));
+    e.add(n * 6, m * k);
+    EXPECT_TRUE(e.equal_counts({2, n, 3}, {k, m}));
+}
+
 TEST(SizeEquations, ASymbolInItsOwnValueIsNotSolved) {
     SizeEquations e;
     e.add(n, Dim::floordiv(n, 2) * 2);
