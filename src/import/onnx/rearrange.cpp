@@ -57,18 +57,16 @@ Values center_crop_pad(Node& node) {
     std::vector<Dim> targets = node.counts(1, "a size of the new shape");
     if (targets.size() != axes.size())
         throw ImportError("bad-node", fmt::format("{} sizes for {} axes", targets.size(), axes.size()));
-    Shape low(x->type().shape().size(), 0), high = low;
     for (size_t i = 0; i < axes.size(); i++) {
         const Dim size = x->type().dim(axes[i]), more = targets[i] - size;
         auto at = static_cast<size_t>(axes[i]);
         x = &build.slice(*x, axes[i], Dim::max(Dim::floordiv(size - targets[i], 2), 0), Dim::min(size, targets[i]));
+        Shape low(x->type().shape().size(), 0), high = low;
         low[at] = Dim::max(Dim::floordiv(more, 2), 0);
         high[at] = Dim::max(more, 0) - low[at];
+        x = &build.name_sizes(build.pad(*x, low, high, 0));
     }
-    Value& padded = build.pad(*x, low, high, 0);
-    Shape result = padded.type().shape();
-    for (size_t i = 0; i < axes.size(); i++) result[static_cast<size_t>(axes[i])] = targets[i];
-    return {&build.fit(padded, result)};
+    return {x};
 }
 
 // The first elements along the time axis in reverse, as many as the lengths say, the others where they are.
