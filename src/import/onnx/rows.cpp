@@ -18,7 +18,7 @@ const std::vector<Row>& all_rows() {
               elementwise_rows(),   indexing_rows(),  linear_rows(),    loop_rows(),        movement_rows(),
               normalization_rows(), order_rows(),     pad_rows(),       pooling_rows(),     training_rows(),
               rearrange_rows(),     recurrent_rows(), reduction_rows(), resize_rows(),      sampling_rows(),
-              sequence_rows(),      slice_rows(),     softmax_rows()})
+              sequence_rows(),      signal_rows(),    slice_rows(),     softmax_rows()})
             all.insert(all.end(), family.begin(), family.end());
         std::sort(all.begin(), all.end(),
                   [](const Row& a, const Row& b) { return std::tie(a.name, a.since) < std::tie(b.name, b.since); });

@@ -44,6 +44,7 @@ std::span<const Row> reduction_rows();
 std::span<const Row> resize_rows();
 std::span<const Row> sampling_rows();
 std::span<const Row> sequence_rows();
+std::span<const Row> signal_rows();
 std::span<const Row> slice_rows();
 std::span<const Row> softmax_rows();
 std::span<const Row> training_rows();
