@@ -454,10 +454,33 @@ std::optional<std::vector<double>> GraphBuilder::constant_reals(const Value& val
     return all;
 }
 
+namespace {
+
+// Which known sizes are equal; nothing where one of the comparisons is open.
+std::optional<std::vector<bool>> equal_elements(const Value& a, const Value& b) {
+    if (!a.elements() || !b.elements() || a.elements()->size() != b.elements()->size()) return std::nullopt;
+    std::vector<bool> all;
+    for (size_t i = 0; i < a.elements()->size(); i++) {
+        Equality equality = compare((*a.elements())[i], (*b.elements())[i]);
+        if (equality == Equality::Unknown) return std::nullopt;
+        all.push_back(equality == Equality::Equal);
+    }
+    return all;
+}
+
+} // namespace
+
 std::optional<std::vector<bool>> GraphBuilder::constant_bools(const Value& value) const {
     if (value.type().dtype() != DType::Bool) return std::nullopt;
-    if (const OpNode* producer = value.producer(); producer && producer->op() == "reshape")
-        return constant_bools(*producer->operand(0));
+    if (const OpNode* producer = value.producer()) {
+        if (producer->op() == "reshape") return constant_bools(*producer->operand(0));
+        if (producer->op() == "equal") return equal_elements(*producer->operand(0), *producer->operand(1));
+        if (producer->op() == "logical_not") {
+            auto all = constant_bools(*producer->operand(0));
+            if (all) all->flip();
+            return all;
+        }
+    }
     auto bytes = constant_bytes(program(), value);
     if (!bytes) return std::nullopt;
     std::vector<bool> all;

@@ -52,6 +52,52 @@ def test_if_with_branches_of_different_size():
         assert np.array_equal(m.run({"c": np.array(False), "x": x})["y"], -x)
 
 
+def squeezing(condition: list, axes: int) -> cuvil.Module:
+    """Squeezes axis 1 of x where the nodes that end in "c" say so, and multiplies the result, a matrix, by itself."""
+    then = branch("then", [oh.make_node("Squeeze", ["x", "one"], ["a"])], [info("a", TP.FLOAT, None)])
+    other = branch("else", [oh.make_node("Identity", ["x"], ["b"])], [info("b", TP.FLOAT, None)])
+    constants = {"one": [1], "rank": [axes]}
+    return compiled(
+        [
+            oh.make_node("Shape", ["x"], ["shape"]),
+            *condition,
+            oh.make_node("If", ["c"], ["r"], then_branch=then, else_branch=other),
+            oh.make_node("Gemm", ["r", "r"], ["y"], transB=1),
+        ],
+        [info("x", TP.FLOAT, ["N", "K", "M"][:axes])],
+        [info("y", TP.FLOAT, ["N", "N"])],
+        tuple(nh.from_array(np.array(value, np.int64), name) for name, value in constants.items()),
+    )
+
+
+def test_if_that_squeezes_an_axis_of_size_one():
+    m = squeezing(
+        [oh.make_node("Gather", ["shape", "one"], ["size"]), oh.make_node("Equal", ["size", "one"], ["c"])], 3
+    )
+    x = np.arange(6, dtype=np.float32).reshape(2, 1, 3)
+    assert np.array_equal(m.run({"x": x})["y"], x[:, 0] @ x[:, 0].T)
+    with pytest.raises(ValueError, match=r"has shape \[1,2,3\], expected \[N,1,M\]"):
+        m.run({"x": x.reshape(1, 2, 3)})
+
+
+def test_if_on_the_rank_of_a_value_takes_one_branch():
+    nodes = [
+        oh.make_node("Size", ["shape"], ["axes"]),
+        oh.make_node("Equal", ["axes", "rank"], ["is_rank"]),
+        oh.make_node("Not", ["is_rank"], ["c"]),
+    ]
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert np.array_equal(squeezing(nodes, 2).run({"x": x})["y"], x @ x.T)
+
+
+def test_a_question_mark_is_no_name_of_a_size():
+    m = compiled(
+        [oh.make_node("Neg", ["x"], ["y"])], [info("x", TP.FLOAT, ["?", "?"])], [info("y", TP.FLOAT, ["?", "?"])]
+    )
+    x = np.ones((2, 3), np.float32)
+    assert np.array_equal(m.run({"x": x})["y"], -x)
+
+
 def loop_body(nodes: list, carried: list, outputs: list):
     inputs = [info("i", TP.INT64, []), info("go_in", TP.BOOL, []), *carried]
     return oh.make_graph(

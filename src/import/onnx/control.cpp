@@ -47,6 +47,24 @@ Type common_type(Node& node, const Type& a, const Type& b, const std::set<std::s
     return a.with_shape(std::move(shape));
 }
 
+// The two sizes whose equality is the condition; nothing where it is no such comparison.
+std::optional<std::pair<Dim, Dim>> compared_sizes(const Value& condition) {
+    const OpNode* node = condition.producer();
+    while (node && node->op() == "reshape") node = node->operand(0)->producer();
+    if (!node || node->op() != "equal") return std::nullopt;
+    const auto &left = node->operand(0)->elements(), &right = node->operand(1)->elements();
+    if (!left || !right || left->size() != 1 || right->size() != 1) return std::nullopt;
+    return std::pair(left->front(), right->front());
+}
+
+bool ranks_differ(const Node& node, const Values& a, const Values& b) {
+    for (size_t i = 0; i < a.size(); i++)
+        if (!node.is_poison(a[i]) && !node.is_poison(b[i]) && a[i]->type().has_rank() && b[i]->type().has_rank() &&
+            a[i]->type().rank() != b[i]->type().rank())
+            return true;
+    return false;
+}
+
 Values if_else(Node& node) {
     GraphBuilder& build = node.build;
     const GraphProto* branches[] = {&node.graph("then_branch"), &node.graph("else_branch")};
@@ -68,6 +86,14 @@ Values if_else(Node& node) {
         returned[i].resize(count);
         if (!any_poison(node, returned[i])) end_region(node, returned[i]);
         inner.merge(build.leave());
+    }
+    // Exporters write "squeeze the axis if its size is 1" like this. What follows is written for the squeezed form, so
+    // that is compiled, and other sizes are refused while running.
+    auto sizes = compared_sizes(condition);
+    if (sizes && ranks_differ(node, returned[0], returned[1])) {
+        build.rewriter().erase(result);
+        build.require_equal(sizes->first, sizes->second);
+        return node.import_body(*branches[0], {});
     }
     Values results;
     for (size_t i = 0; i < count; i++) {

@@ -129,7 +129,11 @@ DimensionProto decode_dimension(std::string_view bytes) {
     for (Reader m = message(bytes); m.next();) {
         switch (m.tag()) {
         case 1: dimension.value = integer(m); break;
-        case 2: dimension.param = text(m); break;
+        case 2:
+            dimension.param = text(m);
+            // Some exporters write a question mark for each size that they do not know.
+            if (dimension.param == "?") dimension.param = {};
+            break;
         default: m.skip();
         }
     }
