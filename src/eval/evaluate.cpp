@@ -166,28 +166,12 @@ struct Row {
 
 // Besides the elementwise ops.
 constexpr Row rows[] = {
-    {"avg_pool2d", avg_pool2d},
-    {"bitcast", keep_bytes},
-    {"broadcast", broadcast},
-    {"cast", cast},
-    {"concat", concat},
-    {"conv2d", conv2d},
-    {"gather", gather},
-    {"identity", keep_bytes},
-    {"log_softmax", softmax},
-    {"matmul", matmul},
-    {"max_pool2d", max_pool2d},
-    {"pad", pad},
-    {"range", range},
-    {"reduce_max", reduce},
-    {"reduce_mean", reduce},
-    {"reduce_min", reduce},
-    {"reduce_prod", reduce},
-    {"reduce_sum", reduce},
-    {"reshape", keep_bytes},
-    {"slice", slice},
-    {"softmax", softmax},
-    {"transpose", transpose},
+    {"avg_pool2d", avg_pool2d}, {"bitcast", keep_bytes},  {"broadcast", broadcast},   {"cast", cast},
+    {"concat", concat},         {"conv2d", conv2d},       {"gather", gather},         {"identity", keep_bytes},
+    {"log_softmax", softmax},   {"matmul", matmul},       {"max_pool2d", max_pool2d}, {"pad", pad},
+    {"range", range},           {"reduce_max", reduce},   {"reduce_mean", reduce},    {"reduce_min", reduce},
+    {"reduce_prod", reduce},    {"reduce_sum", reduce},   {"reshape", keep_bytes},    {"slice", slice},
+    {"softmax", softmax},       {"transpose", transpose},
 };
 
 bool (*function_for(const OpNode& node))(const OpNode&, const Operands&, const Result&) {

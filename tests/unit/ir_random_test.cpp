@@ -203,7 +203,7 @@ private:
             rewriter_->create_typed(def.name, operands, attributes, std::vector<Type>(def.results.size(), any));
         try {
             if (check_against_record(node).empty()) {
-                infer(node);
+                if (!infer(node).empty()) throw InferenceError("counts that nothing requires to be equal");
                 for (const auto& result : node.results()) {
                     if (!check_sizes(result->type()).empty()) throw InferenceError("negative size");
                     if (result->type().has_rank()) element_count(result->type().shape()); // may overflow
