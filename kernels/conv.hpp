@@ -59,6 +59,18 @@ constexpr i64 conv2d_tasks(const Conv2d& p, const Tiles& tiles) {
     return p.n * cut.bundles * cut.bands;
 }
 
+// Passes the sums of some pixels of one block of channels through the epilogue, and stores them from y + at.offset on.
+// The steps lead from one pixel to the next.
+template <class E>
+INLINE void finish_pixels(i64 pixels, const f32* sums, i64 sums_step, i64 channels, f32* y, At at, i64 y_step,
+                          E epilogue) {
+    for (i64 i = 0; i < pixels; i++, sums += sums_step, at.offset += y_step) {
+        vec<f32> v;
+        [[clang::always_inline]] v = epilogue(load(sums), at);
+        store(y + at.offset, with_real_channels(channels, v));
+    }
+}
+
 // Computes the rows of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
 // Block 1, and its halo covers the padding. The epilogue, `vec<f32> e(vec<f32>, At)`, gets physical offsets in y and
 // always 16 lanes: operands in the layout of y, and per-channel ones filled up to a multiple of 16, may be read whole.
@@ -86,19 +98,9 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
                                       out);
             for (i64 panel = 0; panel < panels; panel++) {
                 const i64 block = first + panel;
-                const i64 channels = yl.channels_in(block);
-                At at = {block * lane_count, yl.offset(n, block, oy, pixels.begin), lane_count};
-                const f32* sums = out + panel * lane_count;
-                for (i64 pixel = 0; pixel < pixels.size(); pixel++) {
-                    vec<f32> v;
-                    [[clang::always_inline]] v = epilogue(load(sums), at);
-                    if (channels < lane_count) {
-                        v = select_lanes(channels, v, splat(0.0f));
-                    }
-                    store(y + at.offset, v);
-                    sums += panels * lane_count;
-                    at.offset += lane_count;
-                }
+                const At at = {block * lane_count, yl.offset(n, block, oy, pixels.begin), lane_count};
+                finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
+                              at, lane_count, epilogue);
             }
         }
     }

@@ -149,19 +149,10 @@ INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const B
                 tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step, out);
                 for (i64 panel = 0; panel < panels; panel++) {
                     const i64 block = first + panel;
-                    const i64 channels = yl.channels_in(block);
-                    At at = {block * lane_count, yl.offset(n, block, oy, phase + range.begin * p.stride_w), lane_count};
-                    const f32* sums = out + panel * lane_count;
-                    for (i64 pixel = 0; pixel < range.size(); pixel++) {
-                        vec<f32> v;
-                        [[clang::always_inline]] v = epilogue(load(sums), at);
-                        if (channels < lane_count) {
-                            v = select_lanes(channels, v, splat(0.0f));
-                        }
-                        store(y + at.offset, v);
-                        sums += panels * lane_count;
-                        at.offset += p.stride_w * lane_count;
-                    }
+                    const i64 ox = phase + range.begin * p.stride_w;
+                    const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
+                    finish_pixels(range.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
+                                  at, p.stride_w * lane_count, epilogue);
                 }
             }
         }

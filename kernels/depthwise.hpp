@@ -126,15 +126,8 @@ INLINE void narrow_conv_task(const Conv2d& p, i64 task, const f32* x, const Bloc
             } else {
                 narrow_tile<Width, 1>(window, pixel_step, p.r, row_step, p.s, column_step, weights, out);
             }
-            At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
-            for (i64 i = 0; i < pixels; i++, at.offset += lane_count) {
-                vec<f32> v;
-                [[clang::always_inline]] v = epilogue(load(out + i * lane_count), at);
-                if (channels < lane_count) {
-                    v = select_lanes(channels, v, splat(0.0f));
-                }
-                store(y + at.offset, v);
-            }
+            const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
+            finish_pixels(pixels, out, lane_count, channels, y, at, lane_count, epilogue);
         }
     }
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());

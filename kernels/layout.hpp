@@ -37,6 +37,11 @@ struct Padded {
     }
 };
 
+// A pixel of a block of which only some channels are real: the others hold 0.
+INLINE vec<f32> with_real_channels(i64 channels, vec<f32> v) {
+    return channels < lane_count ? select_lanes(channels, v, splat(0.0f)) : v;
+}
+
 INLINE void fill_zero(f32* p, i64 n) {
     i64 i = 0;
     for (; i + lane_count <= n; i += lane_count) {

@@ -147,10 +147,7 @@ INLINE void map_blocked(const Blocked& l, [[maybe_unused]] i64 images, Range pla
             for (i64 column = 0; column < l.w; column++, offset += lane_count) {
                 vec<f32> v;
                 [[clang::always_inline]] v = f(pixel_of(x, offset, n, block, row, column)...);
-                if (channels < lane_count) {
-                    v = select_lanes(channels, v, splat(0.0f));
-                }
-                store(y + offset, v);
+                store(y + offset, with_real_channels(channels, v));
             }
         }
         write_halo(l, {0, l.h}, y + plane * l.plane());

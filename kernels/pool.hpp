@@ -49,10 +49,7 @@ INLINE void pool2d_walk(const Pool2d& p, i64 task, const f32* x, const Blocked& 
             const Range columns = taps_inside(p.kw, p.dilation_w, ix, p.w);
             vec<f32> v;
             [[clang::always_inline]] v = f(x + xl.offset(n, block, iy, ix), rows, columns, iy, ix);
-            if (channels < lane_count) {
-                v = select_lanes(channels, v, splat(0.0f));
-            }
-            store(out, v);
+            store(out, with_real_channels(channels, v));
         }
     }
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());
@@ -125,8 +122,7 @@ INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* 
 INLINE void global_avg_pool_task(const Blocked& l, i64 task, const f32* x, f32* y, const Blocked& yl) {
     const i64 n = task / l.blocks();
     const i64 block = task % l.blocks();
-    store(y + yl.offset(n, block, 0, 0),
-          select_lanes(l.channels_in(block), mean_of_plane(l, x, n, block), splat(0.0f)));
+    store(y + yl.offset(n, block, 0, 0), with_real_channels(l.channels_in(block), mean_of_plane(l, x, n, block)));
     write_halo(yl, {0, 1}, y + task * yl.plane());
 }
 

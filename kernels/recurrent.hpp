@@ -150,6 +150,12 @@ INLINE void lstm_task(const Recurrent<T>& p, i64 step, i64 panel, bool couples, 
     });
 }
 
+// Gate i of a GRU's unit panel, of what the input and the state add to it.
+template <class T, class F>
+INLINE vec<T> gru_gate(const Recurrent<T>& p, const Units& units, i64 i, const T* x, const T* sums, F f) {
+    return f(clipped(p, units.load(x + i * p.hidden) + load(sums + i * lane_count)));
+}
+
 // Gates in the order update, reset, hidden. The reset gate scales the product with the state.
 template <class T, class F, class G>
 INLINE void gru_reset_behind_task(const Recurrent<T>& p, i64 step, i64 panel, F f, G g) {
@@ -158,8 +164,8 @@ INLINE void gru_reset_behind_task(const Recurrent<T>& p, i64 step, i64 panel, F 
     const auto state = [&](i64 b) { return p.state_before(t, b); };
     for_sequences<0, 3>(p, t, panel, state, [&](i64 b, const T* sums) {
         const T* x = p.x + (t * p.batch + b) * 3 * p.hidden;
-        const vec<T> update = f(clipped(p, units.load(x) + load(sums)));
-        const vec<T> reset = f(clipped(p, units.load(x + p.hidden) + load(sums + lane_count)));
+        const vec<T> update = gru_gate(p, units, 0, x, sums, f);
+        const vec<T> reset = gru_gate(p, units, 1, x, sums, f);
         vec<T> product = load(sums + 2 * lane_count);
         if (p.reset_bias != nullptr) {
             product = product + units.load(p.reset_bias);
@@ -178,8 +184,8 @@ template <class T, class F> INLINE void gru_gates_task(const Recurrent<T>& p, i6
     const auto state = [&](i64 b) { return p.state_before(t, b); };
     for_sequences<0, 2>(p, t, panel, state, [&](i64 b, const T* sums) {
         const T* x = p.x + (t * p.batch + b) * 3 * p.hidden;
-        const vec<T> update = f(clipped(p, units.load(x) + load(sums)));
-        const vec<T> reset = f(clipped(p, units.load(x + p.hidden) + load(sums + lane_count)));
+        const vec<T> update = gru_gate(p, units, 0, x, sums, f);
+        const vec<T> reset = gru_gate(p, units, 1, x, sums, f);
         units.store(p.y + (t * p.batch + b) * p.hidden, update);
         units.store(p.h + b * p.hidden, reset * units.load(p.state_before(t, b)));
     });

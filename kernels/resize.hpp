@@ -282,7 +282,7 @@ INLINE void resize_blocked_task(const ResizeAxis& vertical, const ResizeAxis& ho
                 if (window[0].is_outside || window[1].is_outside) {
                     v = splat(static_cast<f32>(mode.outside));
                 }
-                store(out, channels < lane_count ? select_lanes(channels, v, splat(0.0f)) : v);
+                store(out, with_real_channels(channels, v));
             }
         }
     }
