@@ -41,8 +41,8 @@ private:
         rewriter_.set_location(node.location());
         learn_elements(node);
         return inline_constant_if(node, rewriter_) || fold_read_size(node, rewriter_) ||
-               fold_constant(node, rewriter_, context_.evaluate) || rules_.apply(node, rewriter_) ||
-               sink_transposes(node, rewriter_) || sink_reshapes(node, rewriter_);
+               erase_met_requirement(node, rewriter_) || fold_constant(node, rewriter_, context_.evaluate) ||
+               rules_.apply(node, rewriter_) || sink_transposes(node, rewriter_) || sink_reshapes(node, rewriter_);
     }
 
     // An operand may have become known since the node was made.

@@ -102,4 +102,20 @@ void drop(OpNode& node, std::span<Value* const> equal_values, Rewriter& rewriter
     rewriter.erase(node);
 }
 
+bool replace_by(OpNode& node, Rewriter& rewriter, const std::function<Value*()>& make) try {
+    Value* value = make();
+    if (!value) return false;
+    value->set_type(node.result().type());
+    drop(node, {&value, 1}, rewriter);
+    return true;
+} catch (const InferenceError&) {
+    return false;
+}
+
+bool erase_met_requirement(OpNode& node, Rewriter& rewriter) {
+    if (node.op() != "require" || node.get<Shape>("left") != node.get<Shape>("right")) return false;
+    rewriter.erase(node);
+    return true;
+}
+
 } // namespace cuvil

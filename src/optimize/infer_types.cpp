@@ -2,8 +2,8 @@
 //
 //   refine_shapes    backward: a `require` of the main region holds or the run fails, so `N = 8` or `N = M` puts 8 or M
 //                    in place of N everywhere, at the inputs too, where every caller's sizes are checked.
-//   propagate_types  forward: each node is inferred anew from its operands. Elements of shape arithmetic become known;
-//                    a result that is written as [N] and inferred as [8] is one more `N = 8`.
+//   propagate_types  forward: each node is inferred anew from its operands, so elements of shape arithmetic become
+//   known.
 //
 //   func @main(%x: f32[N,4], %y: f32[8,4])          func @main(%x: f32[8,4], %y: f32[8,4])
 //     require {left = [N], right = [8]}        ->
@@ -114,9 +114,7 @@ private:
         size_t changes = 0;
         for (size_t i = 0; i < require.get<Shape>("left").size(); i++)
             changes += put_equal(require.get<Shape>("left")[i], require.get<Shape>("right").at(i), require);
-        if (require.get<Shape>("left") != require.get<Shape>("right")) return changes;
-        rewriter_.erase(require);
-        return changes + 1;
+        return changes + erase_met_requirement(require, rewriter_);
     }
 
     // Where the equation gives a symbol, its value takes its place everywhere.
@@ -159,9 +157,10 @@ private:
         return changes;
     }
 
-    // The type that is written stays. Where sizes are written in two ways, inference may not know that operands fit.
+    // The types that are written stay. Where sizes are written in two ways, inference may not know that operands fit,
+    // and nothing is learned.
     size_t infer_anew(OpNode& node) {
-        std::vector<Type> written, inferred;
+        std::vector<Type> written;
         std::vector<bool> knew_elements;
         for (const auto& result : node.results()) {
             written.push_back(result->type());
@@ -169,24 +168,16 @@ private:
         }
         try {
             infer(node);
-        } catch (const InferenceError&) {
-            inferred = written;
-        } catch (const DimOverflow&) {
-            inferred = written;
+        } catch (const InferenceError&) { // NOLINT(bugprone-empty-catch)
+        } catch (const DimOverflow&) {    // NOLINT(bugprone-empty-catch)
         }
         size_t changes = 0;
         for (size_t i = 0; i < written.size(); i++) {
             Value& result = node.result(i);
-            if (inferred.size() <= i) inferred.push_back(result.type());
             result.set_type(written[i]);
             if (!result.elements() || knew_elements[i]) continue;
             tell("propagate_types", name_of(node), "unknown elements", text(*result.elements()));
             changes++;
-        }
-        for (size_t i = 0; i < written.size(); i++) {
-            if (!written[i].has_rank() || !inferred[i].has_rank() || written[i].rank() != inferred[i].rank()) continue;
-            for (int64_t axis = 0; axis < written[i].rank(); axis++)
-                changes += put_equal(written[i].dim(axis), inferred[i].dim(axis), node);
         }
         return changes;
     }

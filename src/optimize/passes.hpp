@@ -4,6 +4,8 @@
 #include "ir/rewriter.hpp"
 #include "optimize/pass.hpp"
 
+#include <functional>
+
 namespace cuvil {
 
 // Finds which sizes must be equal and infers all types from that, forward and backward, until nothing changes: later
@@ -30,6 +32,7 @@ bool inline_constant_if(OpNode& node, Rewriter& rewriter);
 bool fold_read_size(OpNode& node, Rewriter& rewriter);
 bool sink_reshapes(OpNode& node, Rewriter& rewriter);
 bool sink_transposes(OpNode& node, Rewriter& rewriter);
+bool erase_met_requirement(OpNode& node, Rewriter& rewriter);
 size_t merge_common_subexpressions(Region& region, Rewriter& rewriter);
 size_t remove_dead_code(FuncIR& function, Rewriter& rewriter);
 void remove_unused_weights(Program& program);
@@ -37,5 +40,9 @@ void remove_unused_weights(Program& program);
 // Puts values in place of the node's results and erases it. Unlike Rewriter::replace it leaves the values' places in
 // the model alone: a node that was equal to something, or did nothing, is no part of what stays.
 void drop(OpNode& node, std::span<Value* const> equal_values, Rewriter& rewriter);
+
+// Puts the value that `make` builds in place of a node with one result, whose type it gets. False where there is none
+// (nullptr), or where the operands of a new node do not fit because sizes are written in two ways.
+bool replace_by(OpNode& node, Rewriter& rewriter, const std::function<Value*()>& make);
 
 } // namespace cuvil

@@ -88,14 +88,8 @@ private:
 
 } // namespace
 
-bool sink_reshapes(OpNode& node, Rewriter& rewriter) try {
-    Value* result = ReshapeSinking(node, rewriter).sunk();
-    if (!result) return false;
-    result->set_type(node.result().type());
-    drop(node, {&result, 1}, rewriter);
-    return true;
-} catch (const InferenceError&) { // sizes that are written in two ways
-    return false;
+bool sink_reshapes(OpNode& node, Rewriter& rewriter) {
+    return replace_by(node, rewriter, [&] { return ReshapeSinking(node, rewriter).sunk(); });
 }
 
 } // namespace cuvil

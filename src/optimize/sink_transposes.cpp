@@ -115,14 +115,8 @@ private:
 
 } // namespace
 
-bool sink_transposes(OpNode& node, Rewriter& rewriter) try {
-    Value* result = Sinking(node, rewriter).sunk();
-    if (!result) return false;
-    result->set_type(node.result().type());
-    drop(node, {&result, 1}, rewriter);
-    return true;
-} catch (const InferenceError&) { // sizes that are written in two ways
-    return false;
+bool sink_transposes(OpNode& node, Rewriter& rewriter) {
+    return replace_by(node, rewriter, [&] { return Sinking(node, rewriter).sunk(); });
 }
 
 } // namespace cuvil
