@@ -128,6 +128,25 @@ INLINE void relayout_to_plain([[maybe_unused]] i64 n, const Blocked& l, Range pl
     }
 }
 
+// Block x_first + b of each image of x becomes block y_first + b of y, with its border, for b below `blocks`; planes
+// count images * blocks. The images are of one size, their halos need not be.
+INLINE void copy_blocks(const Blocked& xl, i64 x_first, const Blocked& yl, i64 y_first, i64 blocks, Range planes,
+                        const f32* x, f32* y) {
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const i64 image = plane / blocks;
+        const i64 block = plane % blocks;
+        const i64 channels = yl.channels_in(y_first + block);
+        for (i64 row = 0; row < yl.h; row++) {
+            const f32* from = x + xl.offset(image, x_first + block, row, 0);
+            f32* to = y + yl.offset(image, y_first + block, row, 0);
+            for (i64 column = 0; column < yl.w; column++) {
+                store(to + column * lane_count, with_real_channels(channels, load(from + column * lane_count)));
+            }
+        }
+        write_halo(yl, {0, yl.h}, y + image * yl.image() + (y_first + block) * yl.plane());
+    }
+}
+
 // ---- Choice by index
 
 // y[o][j][i] = x[o][indices[j]][i] for x[outer][axis][inner] and `count` indices in -axis .. axis, negative ones

@@ -12,7 +12,9 @@ public:
     void emit_transpose();
     void emit_broadcast();
     void emit_slice();
+    void emit_slice_blocked();
     void emit_concat();
+    void emit_concat_blocked();
     void emit_pad();
     void emit_relayout();
 
@@ -24,6 +26,8 @@ private:
         Dim x_offset, y_offset;
     };
     void copy(const Copy& copy);
+    // A copy of blocks of x, from the given one on, to blocks of y, for images whose layouts are xl and yl.
+    void copy_blocks(const Type& moved, const Dim& x_first, const Dim& y_first);
 };
 
 void MovementWriter::copy(const Copy& copy) {
@@ -75,6 +79,21 @@ void MovementWriter::emit_slice() {
     copy({result_type().shape(), strides, strides_of(result_type().shape()), offset, 0});
 }
 
+void MovementWriter::copy_blocks(const Type& moved, const Dim& x_first, const Dim& y_first) {
+    out_.line("const i64 blocks = {};", size(Dim::ceildiv(moved.dim(1), 16)));
+    out_.line("f.parallel_ranges({} * blocks, {}, [=](Range planes) {{ copy_blocks(xl, {}, yl, {}, blocks, planes, x, "
+              "y); }});",
+              size(moved.dim(0)), size(element_count(moved.shape())), size(x_first), size(y_first));
+}
+
+void MovementWriter::emit_slice_blocked() {
+    input("x", 0);
+    output();
+    out_.line("const auto xl = {};", blocked(type(0)));
+    out_.line("const auto yl = {};", blocked(result_type()));
+    copy_blocks(result_type(), Dim::floordiv(SliceOp(*node_).starts()[1], 16), 0);
+}
+
 void MovementWriter::emit_concat() {
     output();
     size_t at = axis_of(result_type());
@@ -86,6 +105,20 @@ void MovementWriter::emit_concat() {
         copy({operand->type().shape(), strides_of(operand->type().shape()), strides, 0, offset});
         out_.close();
         offset = offset + operand->type().shape()[at] * strides[at];
+    }
+}
+
+void MovementWriter::emit_concat_blocked() {
+    output();
+    out_.line("const auto yl = {};", blocked(result_type()));
+    Dim first = 0;
+    for (Value* operand : node_->operands()) {
+        out_.open("{{");
+        input("x", *operand);
+        out_.line("const auto xl = {};", blocked(operand->type()));
+        copy_blocks(operand->type(), 0, first);
+        out_.close();
+        first = first + Dim::ceildiv(operand->type().dim(1), 16);
     }
 }
 
@@ -128,7 +161,9 @@ const KernelCode rows[] = {
     {"transpose", write<&MovementWriter::emit_transpose>},
     {"broadcast", write<&MovementWriter::emit_broadcast>},
     {"slice", write<&MovementWriter::emit_slice>},
+    {"slice_blocked", write<&MovementWriter::emit_slice_blocked>},
     {"concat", write<&MovementWriter::emit_concat>},
+    {"concat_blocked", write<&MovementWriter::emit_concat_blocked>},
     {"pad", write<&MovementWriter::emit_pad>},
     {"relayout", write<&MovementWriter::emit_relayout>},
 };

@@ -1,11 +1,14 @@
 // Convolutions read and write images in blocks of 16 channels with a halo of zeros. Values that elementwise ops connect
 // form a class that has one layout, halo included, so that an epilogue finds the elements of every operand at the same
-// offset. Only what can write blocks belongs to a class: elementwise ops, convolutions, and pools of blocked images. A
-// class is blocked if a convolution or such a pool writes into it; `relayout` nodes stand where values enter or leave.
+// offset. Only what can write blocks belongs to a class: elementwise ops, convolutions, and what reads blocks itself,
+// such as pools. A class is blocked if one of the latter two writes into it; `relayout` nodes stand where values enter
+// or leave.
 #include "ir/rewriter.hpp"
 #include "plan/plan.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 namespace cuvil {
 namespace {
@@ -59,14 +62,47 @@ private:
     // Kernels whose result may be a blocked image; but for convolutions, x then is one.
     static bool is_convolution(std::string_view k) { return k.starts_with("conv2d_") || k == "conv_transpose_blocked"; }
     static bool writes_blocks(std::string_view k) {
-        return is_convolution(k) || k == "pool_blocked" || k == "resize_blocked" || k == "global_avg_pool";
+        return is_convolution(k) || k.ends_with("_blocked") || k == "global_avg_pool";
     }
 
-    // A node that can compute in blocks if its operand lies in blocks.
-    bool follows_blocks(const OpNode& node) const {
-        if (kernel(node) == "pool_any") return true;
-        return kernel(node) == "resize_any" &&
-               std::ranges::all_of(node.get<std::vector<int64_t>>("axes"), [](int64_t axis) { return axis >= 2; });
+    // The kernel that computes a node in blocks because all of its operands lie in blocks; nothing if there is none.
+    std::optional<std::string_view> kernel_in_blocks(const OpNode& node) const {
+        const std::string& k = kernel(node);
+        std::string_view in_blocks;
+        if (k == "pool_any") in_blocks = "pool_blocked";
+        if (k == "resize_any" && is_resized_in_plane(node)) in_blocks = "resize_blocked";
+        if (k == "concat" && joins_whole_blocks(node)) in_blocks = "concat_blocked";
+        if (k == "slice" && takes_whole_blocks(node)) in_blocks = "slice_blocked";
+        if (in_blocks.empty() || !is_image(node.result())) return std::nullopt;
+        auto lies_in_blocks = [&](const Value* operand) { return operand && is_blocked(*operand); };
+        return std::ranges::all_of(node.operands(), lies_in_blocks) ? std::optional(in_blocks) : std::nullopt;
+    }
+
+    static bool is_resized_in_plane(const OpNode& node) {
+        return std::ranges::all_of(node.get<std::vector<int64_t>>("axes"), [](int64_t axis) { return axis >= 2; });
+    }
+
+    // Channels behind channels, where all but the last operand fill their blocks.
+    static bool joins_whole_blocks(const OpNode& node) {
+        int64_t axis = node.get<int64_t>("axis");
+        if (axis != 1 && axis != -3) return false;
+        std::span<Value* const> operands = node.operands();
+        return std::ranges::all_of(operands.first(operands.size() - 1), [](const Value* operand) {
+            auto channels = operand->type().dim(1).constant();
+            return channels && *channels % 16 == 0;
+        });
+    }
+
+    // Some channels, from the first one of a block on.
+    static bool takes_whole_blocks(const OpNode& node) {
+        const Shape &starts = node.get<Shape>("starts"), &sizes = node.get<Shape>("sizes");
+        const auto& steps = node.get<std::vector<int64_t>>("steps");
+        auto first = starts.size() == 4 ? starts[1].constant() : std::nullopt;
+        if (!first || *first % 16 != 0 || std::ranges::count(steps, 1) != 4) return false;
+        const Shape& whole = node.operand(0)->type().shape();
+        for (size_t axis : {0UL, 2UL, 3UL})
+            if (!starts[axis].is(0) || sizes[axis] != whole[axis]) return false;
+        return true;
     }
 
     // Whether an operand of a node that joins a class is in the same class: it is made here, and in blocks if need be.
@@ -95,8 +131,8 @@ private:
             } else if (is_global_mean(*node)) {
                 plan_.kernels[node.get()] = "global_avg_pool";
                 if (feeds_convolution(*node)) classes_[&node->result()].blocked = true;
-            } else if (follows_blocks(*node) && is_blocked(*node->operand(0)) && is_image(node->result())) {
-                plan_.kernels[node.get()] = k == "pool_any" ? "pool_blocked" : "resize_blocked";
+            } else if (auto in_blocks = kernel_in_blocks(*node)) {
+                plan_.kernels[node.get()] = *in_blocks;
                 classes_[&node->result()].blocked = true;
             } else if (joins_class(*node)) {
                 for (Value* operand : node->operands())

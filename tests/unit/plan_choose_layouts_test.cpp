@@ -58,6 +58,29 @@ TEST(Layouts, PoolsAndMeansReadBlocks) {
     EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "pool_blocked", "relu", "global_avg_pool"}));
 }
 
+TEST(Layouts, WholeBlocksOfChannelsAreTakenAndJoinedInBlocks) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,40,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %j = concat %a, %a, %a {axis = 1} : f32[1,48,8,8]
+  %s = slice %j {starts = [0,16,0,0], sizes = [1,24,8,8], steps = [1,1,1,1]} : f32[1,24,8,8]
+  %k = concat %a, %s {axis = -3} : f32[1,40,8,8]
+  %r = relu %k : f32[1,40,8,8]
+  return %r
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "concat_blocked", "slice_blocked", "concat_blocked",
+                                "relu", "relayout"}));
+}
+
+TEST(Layouts, PartsOfBlocksAreTakenAndJoinedPlain) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,24,8,8]", R"(
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %s = slice %a {starts = [0,8,0,0], sizes = [1,8,8,8], steps = [1,1,1,1]} : f32[1,8,8,8]
+  %j = concat %s, %a {axis = 1} : f32[1,24,8,8]
+  return %j
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "relayout", "slice", "concat"}));
+}
+
 // Squeeze and excitation: means, a convolution of one pixel and the product with what it makes stay in blocks.
 TEST(Layouts, OneValuePerChannelIsReadInPlace) {
     Planned p(program("%x: f32[2,16,8,8]", "f32[2,16,8,8]", R"(
