@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "tests/python"))
+sys.path[:0] = [str(ROOT / "tests/python"), str(ROOT / "tests/e2e")]
 
 from samples import compile_with  # noqa: E402
 
