@@ -53,10 +53,10 @@ inline constexpr int rows_at_once = 4;
 inline constexpr int rows_at_once = 1;
 #endif
 
-// sums[row][gate] = the states at state[row] times the weights of gates `First`, `First` + 1, ... for 16 units.
-template <int First, int Gates, int Rows, class T>
-[[gnu::noinline]] void gate_sums(const RecurrentWeights<T>& w, i64 hidden, i64 panel, const T* const* state, T* sums) {
-    const i64 lanes = w.packed ? lane_count : smaller(lane_count, hidden - panel * lane_count);
+// gate_sums for a panel of which all 16 columns may be read, or only those that are there.
+template <int First, int Gates, int Rows, bool IsWhole, class T>
+[[gnu::noinline]] void panel_sums(const RecurrentWeights<T>& w, i64 hidden, i64 panel, const T* const* state, T* sums) {
+    const i64 lanes = IsWhole ? lane_count : hidden - panel * lane_count;
     const i64 row_step = w.packed ? lane_count : hidden;
     const i64 gate_step = (w.packed ? ceil_div(hidden, lane_count) * lane_count : hidden) * hidden;
     const T* weights = w.data + First * gate_step + panel * lane_count * (w.packed ? hidden : 1);
@@ -72,6 +72,16 @@ template <int First, int Gates, int Rows, class T>
     }
     UNROLL for (int r = 0; r < Rows; r++) {
         UNROLL for (int g = 0; g < Gates; g++) { store(sums + (r * Gates + g) * lane_count, sum[r][g]); }
+    }
+}
+
+// sums[row][gate] = the states at state[row] times the weights of gates `First`, `First` + 1, ... for 16 units.
+template <int First, int Gates, int Rows, class T>
+INLINE void gate_sums(const RecurrentWeights<T>& w, i64 hidden, i64 panel, const T* const* state, T* sums) {
+    if (w.packed || (panel + 1) * lane_count <= hidden) {
+        panel_sums<First, Gates, Rows, true>(w, hidden, panel, state, sums);
+    } else {
+        panel_sums<First, Gates, Rows, false>(w, hidden, panel, state, sums);
     }
 }
 
