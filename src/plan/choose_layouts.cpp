@@ -9,14 +9,17 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <unordered_set>
 
 namespace cuvil {
 namespace {
 
-// An image that the blocked kernels can hold.
-bool is_image(const Value& v) {
-    return v.type().has_rank() && v.type().dtype() == DType::F32 && v.type().rank() == 4 && v.type().dim(1).constant();
+// An image whose elements the blocked kernels could hold if they were f32.
+bool has_image_shape(const Value& v) {
+    return v.type().has_rank() && v.type().rank() == 4 && v.type().dim(1).constant();
 }
+
+bool is_image(const Value& v) { return has_image_shape(v) && v.type().dtype() == DType::F32; }
 
 class LayoutChooser {
 public:
@@ -24,6 +27,7 @@ public:
         : edit_(program, function), plan_(plan), region_(region) {}
 
     void choose() {
+        find_joining();
         connect();
         choose_readers();
         for (const auto& node : region_.nodes())
@@ -53,11 +57,31 @@ private:
 
     bool is_here(const Value& v) const { return v.producer() && v.producer()->parent() == &region_; }
 
-    // An elementwise node whose operands and result could all be blocked images.
-    bool joins_class(const OpNode& node) const {
-        if (!is_loop_op(node) || !is_image(node.result())) return false;
-        return std::ranges::all_of(node.operands(), [](Value* v) { return v->type().dtype() == DType::F32; });
+    // Finds the elementwise nodes whose operands and result could all be blocked images. Memory holds no truth values
+    // in blocks, so those join only between two such nodes, which then share a loop.
+    void find_joining() {
+        for (const auto& node : region_.nodes())
+            if (is_loop_op(*node) && has_image_shape(node->result())) joining_.insert(node.get());
+        // One that does not join may keep others out.
+        size_t count = 0;
+        do {
+            count = joining_.size();
+            std::erase_if(joining_, [&](const OpNode* node) { return !fits_class(*node); });
+        } while (joining_.size() < count);
     }
+
+    bool fits_class(const OpNode& node) const {
+        const Value& result = node.result();
+        bool is_inner =
+            result.type().dtype() == DType::Bool && result.has_one_use() && joining_.contains(result.uses()[0].node);
+        if (!is_inner && !is_image(result)) return false;
+        return std::ranges::all_of(node.operands(), [&](const Value* v) {
+            return v->type().dtype() == DType::F32 ||
+                   (v->type().dtype() == DType::Bool && joining_.contains(v->producer()));
+        });
+    }
+
+    bool joins_class(const OpNode& node) const { return joining_.contains(&node); }
 
     // Kernels whose result may be a blocked image; but for convolutions, x then is one.
     static bool is_convolution(std::string_view k) { return k.starts_with("conv2d_") || k == "conv_transpose_blocked"; }
@@ -273,6 +297,7 @@ private:
     Rewriter edit_;
     Plan& plan_;
     Region& region_;
+    std::unordered_set<const OpNode*> joining_;                     // elementwise nodes
     mutable std::unordered_map<const Value*, const Value*> parent_; // from a member towards the root of its class
     std::unordered_map<const Value*, Class> classes_;
     std::unordered_map<const Value*, Value*> plain_;

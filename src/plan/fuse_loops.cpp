@@ -52,8 +52,10 @@ private:
         const Type& type = root.result().type();
         std::unordered_set<const OpNode*> members = {&root};
         std::vector<OpNode*> nodes = {&root};
-        for (size_t i = 0; i < nodes.size() && nodes.size() < longest_chain; i++)
+        for (size_t i = 0; i < nodes.size(); i++)
             for (Value* operand : nodes[i]->operands()) {
+                // Truth values join whatever the length: those in blocks have no other place.
+                if (nodes.size() >= longest_chain && operand->type().dtype() != DType::Bool) continue;
                 OpNode* p = operand->producer();
                 if (!p || !position_.contains(p) || !is_loop_op(*p) || grouped_.contains(p) || members.contains(p))
                     continue;
@@ -84,8 +86,6 @@ private:
         if (!best) return nullptr;
         for (OpNode* node : nodes)
             for (Value* operand : node->operands()) {
-                if (operand->type().dtype() != DType::F32 || node->result().type().dtype() != DType::F32)
-                    return nullptr;
                 bool inner = operand->producer() == best || members.contains(operand->producer());
                 if (!inner && !is_readable(*operand, type)) return nullptr;
             }
@@ -104,6 +104,7 @@ private:
         const Value& read = behind_broadcast(operand);
         if (&read == &operand && operand.type() == result) return true;
         if (is_literal(read)) return true;
+        if (read.type().dtype() != DType::F32) return false;
         if (result.layout().kind == Layout::Blocked) return is_constant(read) && is_per_channel(read.type(), result);
         const Shape& shape = read.type().shape();
         if (shape.empty() || shape.back() != result.dim(-1)) return false;

@@ -10,8 +10,8 @@ using Texts = std::vector<std::string>;
 std::string program(std::string_view inputs, std::string_view output, std::string_view body) {
     std::string text = "weight \"w\" : f32[16,16,3,3] = [";
     for (int i = 0; i < 16 * 16 * 9; i++) text += i ? ", 1.0" : "1.0";
-    return text + "]\nfunc @main(" + std::string(inputs) + ") -> " + std::string(output) +
-           " {\n  %w = weight \"w\" : f32[16,16,3,3]\n" + std::string(body) + "}\n";
+    return text + "]\nfunc @main(" + std::string(inputs) + ") -> (" + std::string(output) +
+           ") {\n  %w = weight \"w\" : f32[16,16,3,3]\n" + std::string(body) + "}\n";
 }
 
 TEST(Layouts, ConvolutionsExchangeBlocksWithTheHaloOfTheReader) {
@@ -96,6 +96,37 @@ TEST(Layouts, OneValuePerChannelIsReadInPlace) {
               (Texts{"relayout", "conv2d_blocked", "global_avg_pool", "conv2d_blocked, sigmoid", "mul", "relayout"}));
     EXPECT_EQ(p.value("m").type().layout().top, Dim(1));
     EXPECT_EQ(p.value("c").type().layout(), (Layout{Layout::Blocked, 0, 0, 0, 0}));
+}
+
+// Where a truth value only chooses between images, choosing is part of the loop.
+TEST(Layouts, AChoiceBySignStaysInBlocks) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
+  %k = constant 0.1 : f32[]
+  %slope = broadcast %k {shape = [1,16,8,8]} : f32[1,16,8,8]
+  %z = constant 0 : f32[]
+  %zero = broadcast %z {shape = [1,16,8,8]} : f32[1,16,8,8]
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %s = mul %a, %slope : f32[1,16,8,8]
+  %n = less %a, %zero : bool[1,16,8,8]
+  %b = where %n, %s, %a : f32[1,16,8,8]
+  %c = conv2d %b, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  return %c
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked, mul, less, where", "conv2d_blocked", "relayout"}));
+}
+
+// A truth value that others read needs memory, and no memory holds it in blocks.
+TEST(Layouts, AChoiceThatOthersReadIsPlain) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,16,8,8], bool[1,16,8,8]", R"(
+  %z = constant 0 : f32[]
+  %zero = broadcast %z {shape = [1,16,8,8]} : f32[1,16,8,8]
+  %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
+  %n = less %a, %zero : bool[1,16,8,8]
+  %s = neg %a : f32[1,16,8,8]
+  %b = where %n, %s, %a : f32[1,16,8,8]
+  return %b, %n
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "relayout", "less", "neg", "relayout", "where"}));
 }
 
 TEST(Layouts, RegionsSeePlainImages) {

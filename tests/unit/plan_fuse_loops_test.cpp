@@ -161,5 +161,22 @@ TEST(Fuse, AProductTakesBiasAndActivation) {
     EXPECT_EQ(p.steps(), (Texts{"gemm, add, gelu"}));
 }
 
+// What stays inside of an epilogue may be of any type.
+TEST(Fuse, AProductTakesAChoiceBySign) {
+    Planned p(R"(func @main(%x: f32[M,2]) -> f32[M,2] {
+  %w = constant [1.0, 2.0, 3.0, 4.0] : f32[2,2]
+  %s = constant [0.1, 0.2] : f32[2]
+  %z = constant 0.0 : f32[]
+  %zero = broadcast %z {shape = [M,2]} : f32[M,2]
+  %slope = broadcast %s {shape = [M,2]} : f32[M,2]
+  %1 = matmul %x, %w : f32[M,2]
+  %2 = mul %1, %slope : f32[M,2]
+  %3 = less %1, %zero : bool[M,2]
+  %4 = where %3, %2, %1 : f32[M,2]
+  return %4
+})");
+    EXPECT_EQ(p.steps(), (Texts{"gemm, mul, less, where"}));
+}
+
 } // namespace
 } // namespace cuvil
