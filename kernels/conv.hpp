@@ -38,18 +38,35 @@ INLINE void pack_conv(i64 k, i64 c, i64 r, i64 s, i64 block, const f32* weights,
     }
 }
 
-// How conv2d_task cuts the work: images x bundles of panels x bands of output rows, such that a task has about four
-// million multiplications.
+// The tiles of a convolution. The pixels of a row of y are the rows of the product; an image of a single column is
+// computed as one row. oh, ow and k may be `unknown`.
+constexpr Tiles conv2d_tiles(i64 oh, i64 ow, i64 k, i64 depth) { return choose_tiles(ow == 1 ? oh : ow, k, depth); }
+
+// How conv2d_task cuts the work: images x bundles of panels x bands of tiles, row by row, such that a task has about
+// four million multiplications.
 struct Conv2dCut {
+    bool is_column;
+    i64 line, tiles; // the pixels of a line, and the tiles it is cut into
+    i64 all_tiles;   // of an image
     i64 panels, bundles, bands;
+
+    // The rows whose first tile is one of these. Each row belongs to one band.
+    constexpr Range rows(Range band) const {
+        return is_column ? Range{chunk(line, tiles, band.begin).begin, chunk(line, tiles, band.end).begin}
+                         : Range{ceil_div(band.begin, tiles), ceil_div(band.end, tiles)};
+    }
 };
 
 constexpr Conv2dCut cut_conv2d(const Conv2d& p, const Tiles& tiles) {
     Conv2dCut cut{};
+    cut.is_column = p.ow == 1;
+    cut.line = cut.is_column ? p.oh : p.ow;
+    cut.tiles = larger(1, ceil_div(cut.line, tiles.rows));
+    cut.all_tiles = cut.is_column ? cut.tiles : p.oh * cut.tiles;
     cut.panels = ceil_div(p.k, lane_count);
     cut.bundles = ceil_div(cut.panels, tiles.panels);
-    const i64 row_work = larger(1, p.ow * p.c * p.r * p.s * tiles.panels * lane_count);
-    cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
+    const i64 tile_work = larger(1, ceil_div(cut.line, cut.tiles) * p.c * p.r * p.s * tiles.panels * lane_count);
+    cut.bands = larger(1, ceil_div(cut.all_tiles, larger(1, 4000000 / tile_work)));
     return cut;
 }
 
@@ -71,41 +88,58 @@ INLINE void finish_pixels(i64 pixels, const f32* sums, i64 sums_step, i64 channe
     }
 }
 
-// Computes the rows of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
+// How the micro-kernel walks a window. Taps that lie behind each other are one run.
+INLINE Walk window_walk(const Conv2d& p, const Blocked& xl) {
+    return {xl.blocks(), xl.plane(), p.r, p.dilation_h * xl.row(), p.s, p.dilation_w * lane_count, lane_count};
+}
+INLINE Walk window_walk(const Conv2d& p, const Padded& xl) {
+    const i64 row_step = p.dilation_h * xl.row();
+    if (p.dilation_w != 1) {
+        return {p.c, xl.plane(), p.r, row_step, p.s, p.dilation_w, 1};
+    }
+    if (row_step != p.s) {
+        return {p.c, xl.plane(), p.r, row_step, 1, 0, p.s};
+    }
+    return {p.c, xl.plane(), 1, 0, 1, 0, p.r * p.s};
+}
+
+// Computes the tiles of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
 // Block 1, and its halo covers the padding. The epilogue, `vec<f32> e(vec<f32>, At)`, gets physical offsets in y and
 // always 16 lanes: operands in the layout of y, and per-channel ones filled up to a multiple of 16, may be read whole.
-// The pixels of a row of y are the rows of the product: T = choose_tiles(ow, k, c * r * s).
+// T = conv2d_tiles(oh, ow, k, c * r * s).
 template <int Block, Tiles T, class X, class E>
 INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
                         const Blocked& yl, E epilogue) {
     const Conv2dCut cut = cut_conv2d(p, T);
-    const Range band = chunk(p.oh, cut.bands, task % cut.bands);
+    const Range band = chunk(cut.all_tiles, cut.bands, task % cut.bands);
     const i64 first = task / cut.bands % cut.bundles * T.panels;
     const i64 n = task / cut.bands / cut.bundles;
     const i64 panels = smaller(T.panels, cut.panels - first);
     const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
     const f32* weights = packed + first * panel_step;
-    const Walk walk = {ceil_div(p.c, Block), xl.plane(), p.r, p.dilation_h * xl.row(), p.s,
-                       p.dilation_w * Block, Block};
-    const i64 tiles = ceil_div(p.ow, T.rows);
+    const Walk walk = window_walk(p, xl);
+    const i64 x_step = cut.is_column ? p.stride_h * xl.row() : p.stride_w * Block;
+    const i64 y_step = cut.is_column ? yl.row() : lane_count;
     alignas(64) f32 out[T.rows * T.panels * lane_count];
-    for (i64 oy = band.begin; oy < band.end; oy++) {
-        for (i64 t = 0; t < tiles; t++) {
-            const Range pixels = chunk(p.ow, tiles, t);
-            const f32* window =
-                x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, pixels.begin * p.stride_w - p.pad_left);
-            tile_product_of<Block, T>(pixels.size(), panels, window, p.stride_w * Block, walk, weights, panel_step,
-                                      out);
-            for (i64 panel = 0; panel < panels; panel++) {
-                const i64 block = first + panel;
-                const At at = {block * lane_count, yl.offset(n, block, oy, pixels.begin), lane_count};
-                finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
-                              at, lane_count, epilogue);
-            }
+    for (i64 tile = band.begin; tile < band.end; tile++) {
+        const Range pixels = chunk(cut.line, cut.tiles, tile % cut.tiles);
+        const i64 oy = cut.is_column ? pixels.begin : tile / cut.tiles;
+        const i64 ox = cut.is_column ? 0 : pixels.begin;
+        const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
+        tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights, panel_step,
+                                                   out);
+        for (i64 panel = 0; panel < panels; panel++) {
+            const i64 block = first + panel;
+            const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
+            finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y, at,
+                          y_step, epilogue);
         }
     }
-    for (i64 panel = 0; panel < panels; panel++) {
-        write_halo(yl, band, y + n * yl.image() + (first + panel) * yl.plane());
+    const Range rows = cut.rows(band);
+    if (rows.size() > 0 || p.oh == 0) {
+        for (i64 panel = 0; panel < panels; panel++) {
+            write_halo(yl, rows, y + n * yl.image() + (first + panel) * yl.plane());
+        }
     }
 }
 

@@ -66,8 +66,8 @@ INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors]
 }
 
 // out[Rows][Panels * 16] = the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and
-// hold their weights in the order of the walk. `Run` is the length of the walk's runs where it is fixed (1 and 16 are
-// used), else 0.
+// hold their weights in the order of the walk. `Run` is the length of the walk's runs where it is fixed (16 is used),
+// else 0.
 template <int Rows, int Panels, int Run>
 [[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
                                     f32* out) {
@@ -89,17 +89,13 @@ template <int Rows, int Panels, int Run>
                     row[anchor] = inner_row + anchor * 3 * row_step;
                     hide_origin(row[anchor]);
                 }
-                if constexpr (Run == 1) {
-                    tile_steps<1>(sum, row, row_step, packed, panel_step);
-                } else {
-                    i64 left = run;
-                    for (; left >= 4; left -= 4) {
-                        tile_steps<4>(sum, row, row_step, packed, panel_step);
-                    }
-                    if constexpr (Run % 4 != 0 || Run == 0) {
-                        for (; left > 0; left--) {
-                            tile_steps<1>(sum, row, row_step, packed, panel_step);
-                        }
+                i64 left = run;
+                for (; left >= 4; left -= 4) {
+                    tile_steps<4>(sum, row, row_step, packed, panel_step);
+                }
+                if constexpr (Run % 4 != 0 || Run == 0) {
+                    for (; left > 0; left--) {
+                        tile_steps<1>(sum, row, row_step, packed, panel_step);
                     }
                 }
             }

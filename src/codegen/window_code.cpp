@@ -52,8 +52,8 @@ void WindowWriter::emit_conv2d() {
     input("w", weight);
     output();
     emit_epilogue(conv.bias());
-    std::string tiles = fmt::format("constexpr Tiles tiles = choose_tiles({}, {}, {});", known_size(y.dim(3)),
-                                    known_size(k), known_size(c * r * s));
+    std::string tiles = fmt::format("constexpr Tiles tiles = conv2d_tiles({}, {}, {}, {});", known_size(y.dim(2)),
+                                    known_size(y.dim(3)), known_size(k), known_size(c * r * s));
     Dim pixels = element_count(y.shape()) * r * s;
     if (kernel() == "conv2d_narrow") {
         const Dim& width = weight.type().dim(4);

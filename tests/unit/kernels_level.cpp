@@ -160,7 +160,7 @@ template <int Block, int Width = 0> void run_conv(const i64* p, const void* cons
         pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
     }
     const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
-    constexpr Tiles tiles = choose_tiles(unknown, unknown, unknown);
+    constexpr Tiles tiles = conv2d_tiles(unknown, unknown, unknown, unknown);
     if constexpr (Block == 16) {
         const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
         relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
