@@ -247,3 +247,45 @@ def test_axes():
     m = compiled("Unsqueeze", {"x": x, "axes": ints(0, 0)}, True)
     for axes in ((0, 1), (-1, 0), (5, 2)):
         assert np.array_equal(m.run({"x": x, "axes": ints(*axes)})["y"], np.expand_dims(x, axes))
+
+
+REDUCTIONS = {
+    "ReduceSum": np.sum,
+    "ReduceMean": lambda x, **how: np.sum(x, **how) / np.sum(np.ones_like(x), **how),
+    "ReduceMax": lambda x, **how: np.max(x, initial=-np.inf, **how),
+    "ReduceLogSumExp": lambda x, **how: np.log(np.sum(np.exp(x), **how)),
+}
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+@pytest.mark.parametrize("keep", [0, 1])
+def test_reduce(op: str, keep: int):
+    """One, two or all of three axes, in any order, counted from either end; x may be empty."""
+    for count in (1, 2, 3):
+        m = compiled(op, {"x": np.zeros((2, 3, 4), np.float32), "axes": ints(*range(count))}, True, keepdims=keep)
+        for axes, shape in itertools.product(itertools.permutations((0, -2, 2), count), ((2, 3, 4), (0, 3, 1))):
+            x = RANDOM.normal(0, 1, shape).astype(np.float32)
+            with np.errstate(all="ignore"):
+                want = REDUCTIONS[op](x.astype(np.float64), axis=axes, keepdims=bool(keep))
+            np.testing.assert_allclose(m.run({"x": x, "axes": ints(*axes)})["y"], want, rtol=1e-5, atol=1e-6)
+
+
+def test_reduce_other_elements():
+    x = RANDOM.integers(-9, 9, (2, 3, 4))
+    for dtype in (np.int64, np.int32, np.uint8, np.float64):
+        m = compiled("ReduceSum", {"x": x.astype(dtype), "axes": ints(1)}, False)
+        for axis in range(-3, 3):
+            got = m.run({"x": x.astype(dtype), "axes": ints(axis)})["y"]
+            assert np.array_equal(got, x.astype(dtype).sum(axis, dtype, keepdims=True)) and got.dtype == dtype
+    m = compiled("ReduceMax", {"x": x > 0, "axes": ints(1)}, False)
+    assert np.array_equal(m.run({"x": x > 0, "axes": ints(-1)})["y"], (x > 0).max(-1, keepdims=True))
+    with pytest.raises(RuntimeError, match="out of range"):
+        m.run({"x": x > 0, "axes": ints(3)})
+
+
+def test_reduce_over_no_axes():
+    """No axes mean all of them, or nothing is done."""
+    x = RANDOM.normal(0, 1, (2, 3)).astype(np.float32)
+    for noop, want in ((0, np.array([[x.sum()]])), (1, x)):
+        m = compiled("ReduceSum", {"x": x, "axes": ints()}, True, noop_with_empty_axes=noop)
+        np.testing.assert_allclose(m.run({"x": x, "axes": ints()})["y"], want, rtol=1e-6)

@@ -1,4 +1,5 @@
 // Operators that move elements and drop none.
+#include "import/onnx/axes.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
@@ -8,8 +9,12 @@
 namespace cuvil::onnx {
 namespace {
 
-// Axes of Unsqueeze; more than any tensor has are a fault.
-constexpr size_t most_axes = 64;
+// More axes than any tensor has are a fault.
+constexpr int64_t most_axes = 64;
+
+void check_axes(int64_t count) {
+    if (count > most_axes) bad_attribute(fmt::format("{} axes are too many", count));
+}
 
 // What the elements of the new shape mean is decided while running: 0 copies, -1 takes what is left.
 Value& new_shape_from_data(Node& node, bool keeps_zero) {
@@ -34,7 +39,7 @@ Value& new_shape_from_data(Node& node, bool keeps_zero) {
 }
 
 Shape read_data_shape(Node& node, const std::vector<std::optional<Dim>>& known, bool keeps_zero) {
-    if (known.size() > most_axes) bad_attribute(fmt::format("{} axes are too many", known.size()));
+    check_axes(static_cast<int64_t>(known.size()));
     Shape to = node.build.counts_of(new_shape_from_data(node, keeps_zero), "a size of the new shape");
     for (size_t i = 0; i < to.size(); i++) {
         if (!known[i]) continue;
@@ -102,43 +107,9 @@ Values transpose(Node& node) {
     return {&node.build.transpose(node.input(0), node.integers("perm").value_or(perm))};
 }
 
-// Which of `rank` axes the second input names, as 0 and 1.
-Value& named_axes(Node& node, int64_t rank) {
-    GraphBuilder& build = node.build;
-    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
-    Value& ones = build.broadcast_to(build.scalar(DType::I64, 1), node.type(1).shape());
-    return build.make("scatter_elements", {&zeros, &node.input(1), &ones});
-}
-
-// The sizes that stay come first in the order of what is named.
-Value& squeeze_by_data(Node& node) {
-    GraphBuilder& build = node.build;
-    const Shape& shape = node.type(0).shape();
-    auto rank = static_cast<int64_t>(shape.size()), left = rank - build.length_of(node.input(1));
-    if (left < 0) throw ImportError("bad-node", fmt::format("{} axes of {}", rank - left, node.type(0).text()));
-    Value& order = build.make("sort_rows", {&build.reshape(named_axes(node, rank), {rank, 1})});
-    Value& sizes = build.gather(build.dims(shape, {rank}), build.slice(order, 0, 0, left), 0);
-    return build.reshape(node.input(0), build.counts_of(sizes, "a size"));
-}
-
-// An axis that is not new is as many as there are such axes up to it.
-Value& unsqueeze_by_data(Node& node) {
-    GraphBuilder& build = node.build;
-    Shape shape = node.type(0).shape();
-    int64_t rank = static_cast<int64_t>(shape.size()) + build.length_of(node.input(1));
-    if (rank > static_cast<int64_t>(most_axes)) bad_attribute(fmt::format("{} axes are too many", rank));
-    Value& is_new = named_axes(node, rank);
-    Value& one = build.broadcast_to(build.scalar(DType::I64, 1), {rank});
-    Value& old = build.make("cum_sum", {&build.elementwise("sub", {&one, &is_new})}, {{"axis", int64_t{0}}});
-    shape.insert(shape.begin(), 1);
-    Value& sizes = build.gather(build.dims(shape, {static_cast<int64_t>(shape.size())}), old, 0);
-    Value& all = build.make("where", {&build.elementwise("equal", is_new, 1), &one, &sizes});
-    return build.reshape(node.input(0), build.counts_of(all, "a size"));
-}
-
 Values squeeze(Node& node) {
     Value& x = node.input(0);
-    if (node.has_input(1) && !node.known_numbers(1)) return {&squeeze_by_data(node)};
+    if (node.has_input(1) && !node.known_numbers(1)) return {&squeeze_by_data(node.build, x, node.input(1))};
     if (auto axes = node.numbers(1, "axes"))
         return {&node.build.squeeze(x, normal_axes(std::move(*axes), x.type().rank()))};
     std::vector<int64_t> ones;
@@ -155,10 +126,13 @@ Values squeeze(Node& node) {
 
 Values unsqueeze(Node& node) {
     Value& x = node.input(0);
-    if (node.has_input(1) && !node.known_numbers(1)) return {&unsqueeze_by_data(node)};
+    if (node.has_input(1) && !node.known_numbers(1)) {
+        check_axes(node.build.length_of(node.input(1)));
+        return {&unsqueeze_by_data(node.build, x, node.input(1))};
+    }
     auto axes = node.numbers(1, "axes");
     if (!axes) bad_attribute("attribute \"axes\" is missing");
-    if (axes->size() > most_axes) bad_attribute(fmt::format("{} axes are too many", axes->size()));
+    check_axes(static_cast<int64_t>(axes->size()));
     int64_t rank = x.type().rank() + static_cast<int64_t>(axes->size());
     return {&node.build.unsqueeze(x, normal_axes(std::move(*axes), rank))};
 }

@@ -1,0 +1,20 @@
+// Axes that only data names: their number is known when compiling, which they are is not.
+#pragma once
+
+#include "import/builder.hpp"
+
+namespace cuvil::onnx {
+
+// x without the axes, each of size 1.
+Value& squeeze_by_data(GraphBuilder& build, Value& x, Value& axes);
+// x with new axes of size 1; `axes` are their places in the result.
+Value& unsqueeze_by_data(GraphBuilder& build, Value& x, Value& axes);
+
+// Elements of x in rows: those of a row differ along the axes only.
+struct RowsAlongAxes {
+    Value* rows; // [outputs, elements of a row]
+    Shape kept;  // one row for each place in this shape: that of x with 1 for each of the axes
+};
+RowsAlongAxes rows_along(GraphBuilder& build, Value& x, Value& axes);
+
+} // namespace cuvil::onnx
