@@ -19,6 +19,9 @@ private:
     }
     std::string axis(size_t i) const; // entry i of the attributes
     void declare_mode();
+    void declare_regions() {
+        if (node_->operand(1)) input("regions", 1);
+    }
     // About the multiplications of the step.
     Dim work() const {
         ResizeOp resize(*node_);
@@ -30,16 +33,16 @@ private:
 std::string ResizeWriter::axis(size_t i) const {
     ResizeOp resize(*node_);
     auto at = static_cast<size_t>(resize.axes()[i]);
-    auto entry = [&](const std::vector<double>& list, double fallback) {
-        return number_text(list.empty() ? fallback : list[i]);
+    auto edge = [&](size_t at, std::string_view whole) {
+        return resize.regions() ? fmt::format("regions[{}]", at) : std::string(whole);
     };
     std::string in = size(type(0).shape()[at]), out = size(resize.sizes()[i]);
     double scale = resize.scales().empty() ? 0 : resize.scales()[i];
     return fmt::format(
         "{{.in = {}, .out = {}, .numerator = f64({}), .offset = f64({}), .denominator = f64({}), "
         ".start = {}, .end = {}, .scale = {}, .is_resized = true}}",
-        in, out, size(resize.numerators()[i]), size(resize.offsets()[i]), size(resize.denominators()[i]),
-        entry(resize.starts(), 0), entry(resize.ends(), 1),
+        in, out, size(resize.numerators()[i]), size(resize.offsets()[i]), size(resize.denominators()[i]), edge(i, "0"),
+        edge(resize.axes().size() + i, "1"),
         scale != 0 ? number_text(scale)
                    : fmt::format("f64({}) / f64({})", size(resize.denominators()[i]), size(resize.numerators()[i])));
 }
@@ -77,6 +80,7 @@ void ResizeWriter::emit_any() {
         axes.push_back(axis(static_cast<size_t>(found - resize.axes().begin())));
     }
     add_kept();
+    declare_regions();
     out_.line("const ResizeAxis axes[{}] = {{{}}};", axes.size(), fmt::join(axes, ", "));
     declare_mode();
     bool copies = resize.mode() == "nearest" && !resize.extrapolate();
@@ -100,6 +104,7 @@ void ResizeWriter::emit_blocked() {
         axes[at] = axis(i);
         counts[at] = resize.antialias() ? 0 : taps;
     }
+    declare_regions();
     out_.line("const ResizeAxis vertical = {}, horizontal = {};", axes[0], axes[1]);
     declare_mode();
     out_.line("const auto xl = {};", blocked(x));

@@ -26,11 +26,10 @@ void infer_resize(Inference& in) {
     for (std::string_view name : {"sizes", "numerators", "offsets", "denominators"})
         if (in.node().get<Shape>(name).size() != axes.size())
             in.fail("attribute '" + std::string(name) + "' needs an entry for each axis");
-    for (std::string_view name : {"starts", "ends", "scales"}) {
-        size_t count = in.node().get<std::vector<double>>(name).size();
-        if (count != 0 && count != axes.size())
-            in.fail("attribute '" + std::string(name) + "' needs an entry for each axis or none");
-    }
+    size_t scales = in.node().get<std::vector<double>>("scales").size();
+    if (scales != 0 && scales != axes.size()) in.fail("attribute 'scales' needs an entry for each axis or none");
+    if (in.has_operand(1) && in.type(1) != Type::tensor(DType::F64, {2, static_cast<int64_t>(axes.size())}))
+        in.fail("regions " + in.type(1).text() + " need a start and an end for each axis");
     expect_one_of(in, "mode", {"nearest", "linear", "cubic"});
     expect_one_of(in, "nearest", {"floor", "ceil", "half_down", "half_up"});
     if (in.node().get<std::string>("mode") != "nearest" && !is_floating(x.dtype()))
@@ -43,16 +42,15 @@ const OpDef defs[] = {
     {
         .name = "resize",
         .summary =
-            "x sampled anew along rising axes; element o is the value at starts * (in - 1) + (ends - starts) * (o "
-            "* numerators + offsets) / denominators, nearest or interpolated",
-        .operands = {{"x"}},
+            "x sampled anew along rising axes; element o is the value at start * (in - 1) + (end - start) * (o * "
+            "numerators + offsets) / denominators, nearest or interpolated; `regions` holds a start for each axis, "
+            "then an end, else they are 0 and 1",
+        .operands = {{"x"}, {"regions", Accepts::Floating, OperandDef::Optional}},
         .attributes = {{"axes", AttributeKind::Ints},
                        {"sizes", AttributeKind::Dims},
                        {"numerators", AttributeKind::Dims},
                        {"offsets", AttributeKind::Dims},
                        {"denominators", AttributeKind::Dims},
-                       {"starts", AttributeKind::Floats, std::vector<double>{}},
-                       {"ends", AttributeKind::Floats, std::vector<double>{}},
                        {"scales", AttributeKind::Floats, std::vector<double>{}},
                        {"mode", AttributeKind::String, std::string("nearest")},
                        {"nearest", AttributeKind::String, std::string("half_down")},

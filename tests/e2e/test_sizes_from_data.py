@@ -276,7 +276,8 @@ def test_reduce_other_elements():
         m = compiled("ReduceSum", {"x": x.astype(dtype), "axes": ints(1)}, False)
         for axis in range(-3, 3):
             got = m.run({"x": x.astype(dtype), "axes": ints(axis)})["y"]
-            assert np.array_equal(got, x.astype(dtype).sum(axis, dtype, keepdims=True)) and got.dtype == dtype
+            assert np.array_equal(got, x.astype(dtype).sum(axis, dtype, keepdims=True))
+            assert got.dtype == dtype
     m = compiled("ReduceMax", {"x": x > 0, "axes": ints(1)}, False)
     assert np.array_equal(m.run({"x": x > 0, "axes": ints(-1)})["y"], (x > 0).max(-1, keepdims=True))
     with pytest.raises(RuntimeError, match="out of range"):

@@ -316,3 +316,76 @@ def test_resize_by_what_data_gives():
     got = module.run({"x": x, "scales": scales, "sizes": sizes})
     close(got["y"], want)
     close(got["z"], want)
+
+
+def test_resize_by_what_data_gives_in_the_first_definitions():
+    """The nearest element is the one before x / scale, or behind it along axes that become shorter."""
+    x = values(1, 1, 6, 6)
+    ports = [value("x", x.shape), value("scales", [4])]
+    for op, opset in (("Resize", 10), ("Upsample", 9)):
+        module = cuvil.compile(model([node(op, ["x", "scales"], "y")], ports, ["y"], opset=opset), target="native")
+        for scales in ((1, 1, 0.75, 2), (1, 1, 1.5, 0.6)):
+            rows, columns = (
+                np.clip([math.ceil(i / s) if s < 1 else math.floor(i / s) for i in range(int(6 * s))], 0, 5)
+                for s in scales[2:]
+            )
+            got = module.run({"x": x, "scales": np.array(scales, np.float32)})["y"]
+            np.testing.assert_array_equal(got, x[:, :, rows][..., columns])
+            assert got.tobytes() == run(op, {"x": x}, {"scales": np.array(scales, np.float32)}, opset=opset).tobytes()
+
+
+def test_resize_of_regions_that_data_gives():
+    """By sizes and by scales, which count the region's part of the axis; as constants they give the same."""
+    x, roi = values(1, 2, 5, 8), np.array([0.25, -0.5, 0.75, 0.5], np.float32)
+    options = {"mode": "linear", "axes": [3, 2], "coordinate_transformation_mode": "tf_crop_and_resize"}
+    forms = {"sizes": np.array([6, 4], np.int64), "scales": np.array([1.5, 0.8], np.float32)}
+    for form, given in forms.items():
+        names = ["x", "roi", "", "sizes"] if form == "sizes" else ["x", "roi", "scales"]
+        one = node("Resize", names, "y", **options)
+        constants = {"roi": roi, form: given}
+        results = []
+        for inputs in ([], ["roi"], [form], ["roi", form]):
+            weights = [numpy_helper.from_array(v, k) for k, v in constants.items() if k not in inputs]
+            ports = [value("x", x.shape)]
+            ports += [value(k, constants[k].shape, helper.np_dtype_to_tensor_dtype(constants[k].dtype)) for k in inputs]
+            module = cuvil.compile(model([one], ports, ["y"], weights, opset=18), target="native")
+            results.append(module.run({"x": x} | {k: constants[k] for k in inputs})["y"])
+        assert results[0].shape == (1, 2, 4, 6)
+        for other in results[1:]:
+            assert results[0].tobytes() == other.tobytes()
+    rows = -0.5 * 4 + np.arange(4) * (0.5 + 0.5) * 4 / 3
+    assert ((results[0] == 0).all(axis=(0, 1, 3)) == ((rows < 0) | (rows > 4))).all()
+
+
+@pytest.mark.parametrize("is_open", [False, True])
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_resize_keeps_the_aspect_ratio(policy: str, is_open: bool):
+    x = values(1, 1, 2, 4)
+    for wanted in np.array([[7, 8], [5, 7]], np.int64):
+        scale = (min if policy == "not_larger" else max)(wanted[0] / 2, wanted[1] / 4)
+        shape = tuple(math.floor(n * scale + 0.5) for n in (2, 4))
+        options = {"axes": [2, 3], "keep_aspect_ratio_policy": policy, "coordinate_transformation_mode": "asymmetric"}
+        one = node("Resize", ["x", "", "", "sizes"], "y", mode="linear", **options)
+        ports = [value("x", ["N", 1, "H", "W"] if is_open else x.shape)]
+        weights = [] if is_open else [numpy_helper.from_array(wanted, "sizes")]
+        ports += [value("sizes", [2], helper.np_dtype_to_tensor_dtype(wanted.dtype))] if is_open else []
+        module = cuvil.compile(model([one], ports, ["y"], weights, opset=18), target="native")
+        got = module.run({"x": x} | ({"sizes": wanted} if is_open else {}))["y"]
+        assert got.shape == (1, 1, *shape)
+        matrices = []
+        for n, m in zip((2, 4), shape, strict=True):
+            at = np.clip(np.arange(m) / scale, 0, n - 1)
+            matrices.append(np.maximum(0, 1 - np.abs(at[:, None] - np.arange(n))))
+        close(got, np.einsum("nchw,ah,bw->ncab", x.astype(np.float64), *matrices))
+
+
+def test_corners_that_are_aligned_by_a_fraction():
+    """docs/decisions/006: 3 * 0.9 = 2.7 and 6 * 1.1 = 6.6 are the lengths that count."""
+    x = values(1, 1, 3, 6)
+    got = run("Resize", {"x": x}, {"": np.float32(0), "scales": np.array([1, 1, 0.9, 1.1], np.float32)}, opset=13,
+              mode="linear", coordinate_transformation_mode="align_corners")  # fmt: skip
+    matrices = []
+    for n, length in ((3, 2.7), (6, 6.6)):
+        at = np.clip(np.arange(int(length)) * (n - 1) / (length - 1), 0, n - 1)
+        matrices.append(np.maximum(0, 1 - np.abs(at[:, None] - np.arange(n))))
+    close(got, np.einsum("nchw,ah,bw->ncab", x.astype(np.float64), *matrices))

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
+#include <optional>
 
 namespace cuvil::onnx {
 namespace {
@@ -36,21 +38,31 @@ Fraction simplest_fraction(double value) {
 // How one axis is resampled.
 struct Axis {
     int64_t axis;
+    int64_t place = axis; // among the entries of scales, sizes and regions
     Dim in, out;
-    Dim above, below; // the scale
-    double scale = 0; // the same where it is given as a number
-    double start = 0, end = 1;
+    Dim above, below;                         // the scale
+    double scale = 0;                         // the same where it is given as a number
+    std::optional<double> start = 0, end = 1; // of the region, where known
     Dim numerator, offset, denominator;
+
+    bool is_whole() const { return start == 0 && end == 1; }
 };
 
-// The coordinate (o * numerator + offset) / denominator of element o. Where only one element comes out, `is_longer` is
-// 0.
+Dim is_positive(const Dim& d) { return Dim::min(Dim::max(d, 0), 1); }
+
+// The coordinate (o * numerator + offset) / denominator of element o. Where a scale is given, the definition's
+// length_resized is length_original times the scale, in corners that are aligned too: docs/decisions/006.
 void set_coordinates(Axis& a, std::string_view mode) {
-    Dim is_longer = Dim::min(Dim::max(a.out - 1, 0), 1);
+    Dim is_longer = is_positive(a.out - 1);
     if (mode == "asymmetric") {
         a.numerator = a.below, a.offset = 0, a.denominator = a.above;
+    } else if (mode == "one_neighbor") {
+        // The element before x / scale, or where the axis becomes shorter the one behind it.
+        a.numerator = a.below, a.offset = (a.above - 1) * is_positive(a.below - a.above), a.denominator = a.above;
     } else if (mode == "align_corners") {
-        a.numerator = a.in - 1, a.offset = 0, a.denominator = Dim::max(a.out - 1, 1);
+        bool by_size = a.above == a.out && a.below == a.in;
+        a.numerator = by_size ? a.in - 1 : (a.in - 1) * a.below, a.offset = 0;
+        a.denominator = by_size ? a.out - 1 : a.in * a.above - a.below;
     } else if (mode == "tf_crop_and_resize") {
         a.numerator = 2 * (a.in - 1), a.offset = (a.in - 1) * (1 - is_longer);
         a.denominator = Dim::max(2 * (a.out - 1), 2);
@@ -75,11 +87,24 @@ public:
         auto given = node_.integers("axes");
         if (!given) return;
         std::vector<Axis> chosen;
-        for (int64_t axis : *given) chosen.push_back(axes_[static_cast<size_t>(normal_axis(axis, x_->type().rank()))]);
+        for (int64_t axis : *given) {
+            chosen.push_back(axes_[static_cast<size_t>(normal_axis(axis, x_->type().rank()))]);
+            chosen.back().place = static_cast<int64_t>(chosen.size()) - 1;
+        }
         if (normal_axes(*given, x_->type().rank()).size() == chosen.size()) axes_ = std::move(chosen);
     }
 
-    void set_scales(const std::vector<double>& scales, bool crops) {
+    void set_scales(Value& scales) {
+        auto known = node_.build.constant_reals(scales);
+        if (known)
+            set_known_scales(*known);
+        else
+            set_scales_from_data(scales);
+        auto is_known = [](const Axis& a) { return a.is_whole() || (a.start && a.end && a.in.constant()); };
+        if (roi_ && !(known && std::ranges::all_of(axes_, is_known))) cut_lengths_from_data(scales);
+    }
+
+    void set_known_scales(const std::vector<double>& scales) {
         expect(scales.size(), "scales");
         for (size_t i = 0; i < axes_.size(); i++) {
             Axis& a = axes_[i];
@@ -89,66 +114,59 @@ public:
             Fraction f = simplest_fraction(scales[i]);
             a.scale = scales[i], a.above = f.above, a.below = f.below;
             a.out = Dim::floordiv(a.in * f.above, f.below);
-            if (!crops || (a.start == 0 && a.end == 1)) continue;
             auto in = a.in.constant();
-            if (!in) node_.unsupported("regions of an axis whose size is open");
-            a.out = static_cast<int64_t>(std::floor(static_cast<double>(*in) * (a.end - a.start) * a.scale));
+            if (a.is_whole() || !in || !a.start || !a.end) continue;
+            double length = static_cast<double>(*in) * (*a.end - *a.start) * a.scale;
+            if (!(length >= 0 && length <= static_cast<double>(INT32_MAX)))
+                throw ImportError("bad-attribute", fmt::format("axis {} would get the length {}", a.axis, length));
+            a.out = static_cast<int64_t>(std::floor(length));
         }
-    }
-
-    // Scales that only data shows: fractions of 2^24, which a scale of one bit or more is exactly.
-    void set_scales_from_data(Value& scales, bool crops) {
-        GraphBuilder& build = node_.build;
-        if (crops) node_.unsupported("regions of sizes that data gives");
-        auto count = static_cast<int64_t>(axes_.size());
-        if (scales.type().rank() != 1 || !scales.type().dim(0).is(count)) expect(0, "scales");
-        Shape sizes;
-        for (const Axis& a : axes_) sizes.push_back(a.in);
-        Value& lengths = build.cast(build.dims(sizes, {count}), scales.type().dtype());
-        Value& scaled = build.make("floor", {&build.elementwise("mul", {&lengths, &scales})});
-        std::vector<Dim> outs = build.counts_of(build.cast(scaled, DType::I64), "a size");
-        Value& exact = build.elementwise("mul", build.cast(scales, DType::F64), static_cast<double>(most));
-        std::vector<Dim> above = build.counts_of(build.cast(exact, DType::I64), "a scale");
-        for (size_t i = 0; i < axes_.size(); i++)
-            axes_[i].out = outs[i], axes_[i].above = above[i], axes_[i].below = most;
     }
 
     void set_sizes(std::vector<Dim> sizes, std::string_view policy) {
         expect(sizes.size(), "sizes");
-        if (policy != "stretch") keep_aspect_ratio(sizes, policy == "not_larger");
         for (size_t i = 0; i < axes_.size(); i++) {
             Axis& a = axes_[i];
             auto in = a.in.constant(), out = sizes[i].constant();
-            if (out && *out < 0) bad_attribute(fmt::format("size {} of axis {}", *out, a.axis));
             if (in && out && *in == 0 && *out > 0)
                 throw ImportError("shape-mismatch",
                                   fmt::format("axis {} of {} has no elements", a.axis, x_->type().text()));
             a.out = a.above = sizes[i], a.below = a.in;
         }
+        if (policy != "stretch") keep_aspect_ratio(policy == "not_larger");
     }
 
-    void set_regions(const std::vector<double>& roi) {
-        expect(roi.size() / 2, "roi");
-        for (size_t i = 0; i < axes_.size(); i++) axes_[i].start = roi[i], axes_[i].end = roi[axes_.size() + i];
+    void set_regions(Value& roi) {
+        auto count = static_cast<int64_t>(axes_.size());
+        auto given = checked_count(roi.type().shape()).constant();
+        expect(static_cast<size_t>(given.value_or(0) / 2), "roi");
+        roi_ = &node_.build.reshape(node_.build.cast(roi, DType::F64), {2, count});
+        auto known = node_.build.constant_reals(roi);
+        for (size_t i = 0; i < axes_.size(); i++) {
+            axes_[i].start = known ? std::optional((*known)[i]) : std::nullopt;
+            axes_[i].end = known ? std::optional((*known)[axes_.size() + i]) : std::nullopt;
+        }
     }
 
     Value& make(std::string_view coordinates, Attributes attributes) {
         Shape sizes, numerators, offsets, denominators;
-        std::vector<double> starts, ends, scales;
+        std::vector<double> scales;
         std::vector<int64_t> axes;
+        std::vector<Dim> places;
         std::ranges::sort(axes_, {}, &Axis::axis);
         for (Axis& a : axes_) {
-            bool is_kept = a.in == a.out && a.above == a.below && a.start == 0 && a.end == 1;
+            bool is_kept = a.in == a.out && a.above == a.below && a.is_whole();
             if (is_kept) continue;
             set_coordinates(a, coordinates);
-            axes.push_back(a.axis), sizes.push_back(a.out);
+            axes.push_back(a.axis), sizes.push_back(a.out), places.emplace_back(a.place);
             numerators.push_back(a.numerator), offsets.push_back(a.offset), denominators.push_back(a.denominator);
-            starts.push_back(a.start), ends.push_back(a.end), scales.push_back(a.scale);
+            scales.push_back(a.scale);
         }
         if (axes.empty()) return *x_;
-        if (coordinates == "tf_crop_and_resize") {
-            attributes["starts"] = starts, attributes["ends"] = ends;
-            attributes["extrapolate"] = true;
+        if (coordinates == "tf_crop_and_resize") attributes["extrapolate"] = true;
+        if (roi_) {
+            auto count = static_cast<int64_t>(places.size());
+            roi_ = &node_.build.gather(*roi_, node_.build.dims(places, {count}), 1);
         }
         if (std::ranges::any_of(scales, [](double s) { return s != 0; })) attributes["scales"] = scales;
         attributes["axes"] = axes, attributes["sizes"] = sizes, attributes["numerators"] = numerators;
@@ -162,32 +180,71 @@ private:
             throw ImportError("bad-attribute", fmt::format("{} for {} axes instead of {}", what, count, axes_.size()));
     }
 
-    // One scale for all axes: that of the axis which comes out smallest, or largest.
-    void keep_aspect_ratio(std::vector<Dim>& sizes, bool not_larger) const {
-        size_t best = 0;
-        for (size_t i = 0; i < axes_.size(); i++) {
-            auto out = sizes[i].constant(), in = axes_[i].in.constant();
-            if (!out || !in || *in <= 0 || *in > most || *out > most)
-                node_.unsupported("keep_aspect_ratio_policy for sizes that are open");
-            int64_t left = *out * *axes_[best].in.constant(), right = *sizes[best].constant() * *in;
-            if (not_larger ? left < right : left > right) best = i;
-        }
-        int64_t above = *sizes[best].constant(), below = *axes_[best].in.constant();
+    // Scales that only data shows: fractions of 2^24, which a scale of one bit or more is exactly.
+    void set_scales_from_data(Value& scales) {
+        GraphBuilder& build = node_.build;
+        auto count = static_cast<int64_t>(axes_.size());
+        if (scales.type().rank() != 1 || !scales.type().dim(0).is(count)) expect(0, "scales");
+        Value& lengths = build.cast(lengths_of_axes(), scales.type().dtype());
+        Value& scaled = build.make("floor", {&build.elementwise("mul", {&lengths, &scales})});
+        std::vector<Dim> outs = build.counts_of(build.cast(scaled, DType::I64), "a size");
+        Value& exact = build.elementwise("mul", build.cast(scales, DType::F64), static_cast<double>(most));
+        std::vector<Dim> above = build.counts_of(build.cast(exact, DType::I64), "a scale");
         for (size_t i = 0; i < axes_.size(); i++)
-            sizes[i] = (2 * *axes_[i].in.constant() * above + below) / (2 * below);
+            axes_[i].out = outs[i], axes_[i].above = above[i], axes_[i].below = most;
+    }
+
+    // What comes out of regions.
+    void cut_lengths_from_data(Value& scales) {
+        GraphBuilder& build = node_.build;
+        auto edge = [&](int64_t i) -> Value& { return build.squeeze(build.slice(*roi_, 0, i, 1), {0}); };
+        Value& parts = build.elementwise("sub", {&edge(1), &edge(0)});
+        Value& taken = build.elementwise("mul", {&build.cast(lengths_of_axes(), DType::F64), &parts});
+        Value& scaled = build.elementwise("mul", {&taken, &build.cast(scales, DType::F64)});
+        Value& whole = build.cast(build.make("floor", {&scaled}), DType::I64);
+        std::vector<Dim> outs = build.counts_of(whole, "a size");
+        for (size_t i = 0; i < axes_.size(); i++) axes_[i].out = outs[i];
+    }
+
+    Value& lengths_of_axes() const {
+        std::vector<Dim> lengths;
+        for (const Axis& a : axes_) lengths.push_back(a.in);
+        return node_.build.dims(lengths, {static_cast<int64_t>(lengths.size())});
+    }
+
+    // One scale for all axes: the smallest that a size asks for, or the largest. As fractions with one denominator.
+    void keep_aspect_ratio(bool not_larger) {
+        Dim above, below = 1;
+        for (size_t i = 0; i < axes_.size(); i++) {
+            Dim own = axes_[i].out;
+            for (size_t k = 0; k < axes_.size(); k++)
+                if (k != i) own = own * axes_[k].in;
+            above = i == 0 ? own : not_larger ? Dim::min(above, own) : Dim::max(above, own);
+            below = below * axes_[i].in;
+        }
+        below = Dim::max(below, 1);
+        if (auto a = above.constant(), b = below.constant(); a && b && *a > 0) {
+            int64_t common = std::gcd(*a, *b);
+            above = *a / common, below = *b / common;
+        }
+        for (Axis& a : axes_) {
+            a.out = Dim::floordiv(2 * a.in * above + below, 2 * below);
+            a.above = above, a.below = below;
+        }
     }
 
     // Integers are interpolated as floats.
     Value& interpolate(const Attributes& attributes) {
-        DType dtype = x_->type().dtype();
-        if (std::get<std::string>(attributes.at("mode")) == "nearest" || is_floating(dtype))
-            return node_.build.make("resize", {x_}, attributes);
-        DType wide = size_of(dtype) <= 2 ? DType::F32 : DType::F64;
-        return node_.build.cast(node_.build.make("resize", {&node_.build.cast(*x_, wide)}, attributes), dtype);
+        DType dtype = x_->type().dtype(), wide = size_of(dtype) <= 2 ? DType::F32 : DType::F64;
+        bool copies = std::get<std::string>(attributes.at("mode")) == "nearest" || is_floating(dtype);
+        std::vector<Value*> operands{copies ? x_ : &node_.build.cast(*x_, wide)};
+        if (roi_) operands.push_back(roi_);
+        return node_.build.cast(node_.build.make("resize", operands, attributes), dtype);
     }
 
     Node& node_;
     Value* x_;
+    Value* roi_ = nullptr; // starts and ends, [2, axes]; nullptr: all there is
     std::vector<Axis> axes_;
 };
 
@@ -213,15 +270,13 @@ Values resize(Node& node) {
 
     resize.choose_axes();
     bool crops = coordinates == "tf_crop_and_resize";
-    if (crops && has_elements(node, 1)) resize.set_regions(node.reals(1));
+    if (crops && has_elements(node, 1)) resize.set_regions(node.input(1));
     bool by_scale = has_elements(node, 2), by_size = has_elements(node, 3);
     if (by_scale == by_size) bad_attribute("either scales or sizes must be given");
     if (!by_scale)
         resize.set_sizes(node.counts(3, "a size"), policy);
-    else if (auto scales = node.build.constant_reals(node.input(2)))
-        resize.set_scales(*scales, crops);
     else
-        resize.set_scales_from_data(node.input(2), crops);
+        resize.set_scales(node.input(2));
 
     bool is_nearest = mode == "nearest";
     std::string_view nearest = rounding == "round_prefer_floor"  ? "half_down"
@@ -238,24 +293,21 @@ Values resize(Node& node) {
 // The first definitions say nothing of coordinates: they are x / scale, and the nearest element is the one before it,
 // or behind it where the axis becomes shorter, as the tests of the definition have it.
 Values resize_by_scales(Node& node) {
-    std::vector<double> scales;
-    if (node.opset >= 9) {
-        scales = node.reals(1);
-    } else {
-        auto given = node.reals("scales");
-        if (!given) bad_attribute("attribute \"scales\" is missing");
-        scales.assign(given->begin(), given->end());
-    }
     std::string_view mode = node.text("mode", "nearest");
     if (mode != "nearest" && mode != "linear" && mode != "bilinear")
         bad_attribute(fmt::format("attribute \"mode\" is \"{}\"", mode));
-    bool shortens = std::ranges::any_of(scales, [](double s) { return s < 1; });
-    if (mode == "nearest" && shortens && std::ranges::any_of(scales, [](double s) { return s > 1; }))
-        node.unsupported("nearest elements of axes that become shorter and others that become longer");
+    bool is_nearest = mode == "nearest";
     Resize resize(node);
-    resize.set_scales(scales, false);
-    return {&resize.make("asymmetric", {{"mode", std::string(mode == "nearest" ? "nearest" : "linear")},
-                                        {"nearest", std::string(shortens ? "ceil" : "floor")}})};
+    if (node.opset >= 9) {
+        resize.set_scales(node.input(1));
+    } else {
+        auto given = node.reals("scales");
+        if (!given) bad_attribute("attribute \"scales\" is missing");
+        resize.set_known_scales({given->begin(), given->end()});
+    }
+    return {
+        &resize.make(is_nearest ? "one_neighbor" : "asymmetric",
+                     {{"mode", std::string(is_nearest ? "nearest" : "linear")}, {"nearest", std::string("floor")}})};
 }
 
 const Row rows[] = {
