@@ -63,7 +63,7 @@ void infer_cast(Inference& in) {
 }
 
 void infer_bitcast(Inference& in) {
-    DType to = in.node().get<DType>("to"), from = in.type(0).dtype();
+    DType to = in.node().get<DType>("to"), from = in.ranked(0).dtype();
     if (size_of(to) != size_of(from) || size_of(to) == 0 || to == DType::Bool)
         in.fail("the bits of " + std::string(name(from)) + " are none of " + std::string(name(to)));
     in.result(in.type(0).with_dtype(to));
