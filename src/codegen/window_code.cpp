@@ -133,11 +133,12 @@ void WindowWriter::emit_col2im() {
     const Type& y = result_type();
     size_t axes = y.shape().size() - 2;
     auto ints = [&](std::string_view name) { return node_->get<std::vector<int64_t>>(name); };
+    const auto& kernel = node_->get<Shape>("kernel");
     std::vector<std::string> windows;
     for (size_t i = 0; i < axes; i++) {
         int64_t pads = ints("pads")[i] + ints("pads")[axes + i];
-        windows.push_back(size(
-            window_output(y.shape()[2 + i], ints("kernel")[i], ints("strides")[i], ints("dilations")[i], Dim(pads))));
+        windows.push_back(
+            size(window_output(y.shape()[2 + i], kernel[i], ints("strides")[i], ints("dilations")[i], Dim(pads))));
     }
     auto list = [&](std::string_view name) {
         std::vector<int64_t> all = ints(name);
@@ -146,8 +147,8 @@ void WindowWriter::emit_col2im() {
     out_.line("const ConvAny<{}> p = {{.n = {}, .c = {}, .k = {}, .groups = 1, .in = {{{}}}, .out = {}, .kernel = {}, "
               ".stride = {}, .dilation = {}, .pad = {}}};",
               axes, size(y.dim(0)), size(y.dim(1)), size(y.dim(1)), fmt::join(windows, ", "),
-              sizes_text(c_.plan, Shape(y.shape().begin() + 2, y.shape().end())), list("kernel"), list("strides"),
-              list("dilations"), list("pads"));
+              sizes_text(c_.plan, Shape(y.shape().begin() + 2, y.shape().end())), sizes_text(c_.plan, kernel),
+              list("strides"), list("dilations"), list("pads"));
     input("x", 0);
     output();
     out_.line("f.parallel_ranges(p.n * p.c, {}, [=](Range planes) {{ col2im(p, planes, x, y); }});",

@@ -70,27 +70,27 @@ template <size_t axes> void infer_conv_transpose(Inference& in) {
 // x [N,C*taps,windows] -> [N,C,sizes...].
 template <size_t axes> void infer_col2im(Inference& in) {
     const Type& x = in.ranked(0);
-    expect_ints(in, "kernel", axes, 1);
     expect_ints(in, "strides", axes, 1);
     expect_ints(in, "dilations", axes, 1);
     expect_ints(in, "pads", 2 * axes, 0);
-    const auto& kernel = in.node().get<std::vector<int64_t>>("kernel");
+    const auto& kernel = in.node().get<Shape>("kernel");
     const auto& pads = in.node().get<std::vector<int64_t>>("pads");
     const auto& sizes = in.node().get<Shape>("sizes");
-    if (x.rank() != 3 || sizes.size() != axes) in.fail("windows " + x.text() + " of an image of other rank");
-    int64_t taps = 1;
-    Dim windows = 1;
+    if (x.rank() != 3 || sizes.size() != axes || kernel.size() != axes)
+        in.fail("windows " + x.text() + " of an image of other rank");
+    Dim taps = 1, windows = 1;
     for (size_t i = 0; i < axes; i++) {
-        taps *= kernel[i];
+        taps = taps * kernel[i];
         windows = windows * window_output(sizes[i], kernel[i], in.node().get<std::vector<int64_t>>("strides")[i],
                                           in.node().get<std::vector<int64_t>>("dilations")[i],
                                           Dim(pads[i]) + Dim(pads[axes + i]));
     }
-    auto channels = x.dim(1).constant();
-    if (!channels || *channels % taps != 0)
-        in.fail(x.dim(1).text() + " rows are not a number of windows of " + std::to_string(taps) + " taps");
-    if (x.dim(2) != windows) in.fail(x.dim(2).text() + " windows, the image has " + windows.text());
-    Shape shape = {x.dim(0), *channels / taps};
+    Dim channels = Dim::floordiv(x.dim(1), Dim::max(taps, 1));
+    if (compare(channels * taps, x.dim(1)) == Equality::Different)
+        in.fail(x.dim(1).text() + " rows are not a number of windows of " + taps.text() + " taps");
+    if (compare(x.dim(2), windows) == Equality::Different)
+        in.fail(x.dim(2).text() + " windows, the image has " + windows.text());
+    Shape shape = {x.dim(0), channels};
     shape.insert(shape.end(), sizes.begin(), sizes.end());
     in.result(x.with_layout({}).with_shape(std::move(shape)));
 }
@@ -100,7 +100,7 @@ template <size_t axes> OpDef col2im(std::string_view name) {
         .name = name,
         .summary = "The windows of a padded image, each a column of x, added up where they overlap",
         .operands = {{"x", Accepts::Number}},
-        .attributes = {{"kernel", AttributeKind::Ints},
+        .attributes = {{"kernel", AttributeKind::Dims},
                        {"strides", AttributeKind::Ints, std::vector<int64_t>(axes, 1)},
                        {"dilations", AttributeKind::Ints, std::vector<int64_t>(axes, 1)},
                        {"pads", AttributeKind::Ints, std::vector<int64_t>(2 * axes, 0)},

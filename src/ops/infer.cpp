@@ -41,8 +41,8 @@ int64_t normal_axis(const Inference& in, int64_t axis, int64_t rank) {
     return axis < 0 ? axis + rank : axis;
 }
 
-Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation, const Dim& padding) {
-    Dim reach = Dim(dilation) * Dim(kernel - 1) + Dim(1); // in dims, as these are checked
+Dim window_output(const Dim& size, const Dim& kernel, int64_t stride, int64_t dilation, const Dim& padding) {
+    Dim reach = Dim(dilation) * (kernel - 1) + Dim(1); // in dims, as these are checked
     return Dim::max(Dim::floordiv(size + padding - reach, Dim(stride)) + Dim(1), Dim(0));
 }
 

@@ -16,7 +16,7 @@ void bool_for_all(Inference& in);
 // The axis counted from the front; fails when it is out of range for `rank`.
 int64_t normal_axis(const Inference& in, int64_t axis, int64_t rank);
 // Output size of a sliding window: floor((size + padding - dilation * (kernel - 1) - 1) / stride) + 1.
-Dim window_output(const Dim& size, int64_t kernel, int64_t stride, int64_t dilation, const Dim& padding);
+Dim window_output(const Dim& size, const Dim& kernel, int64_t stride, int64_t dilation, const Dim& padding);
 // Fails unless the list has `count` entries, each at least `least`.
 void expect_ints(const Inference& in, std::string_view attribute, size_t count, int64_t least);
 

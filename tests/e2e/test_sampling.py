@@ -77,10 +77,15 @@ def test_regions():
         run("RoiAlign", {"x": x, "r": rois, "i": np.array([1, 2], np.int64)})
 
 
-def test_windows_added_up():
-    x = values(1, 2 * 6, 16)
-    got = run("Col2Im", {"x": x}, {"image": np.array([5, 5]), "block": np.array([2, 3])}, pads=[0, 1, 0, 0])
+@pytest.mark.parametrize("is_known", [True, False])
+def test_windows_added_up(is_known: bool):
+    x, sizes = values(1, 2 * 6, 16), {"image": np.array([5, 5]), "block": np.array([2, 3])}
+    got = run("Col2Im", {"x": x} | ({} if is_known else sizes), sizes if is_known else {}, pads=[0, 1, 0, 0])
     want = np.zeros((1, 2, 5, 6))
     for at, tap in np.ndindex(16, 6):
         want[0, :, at // 4 + tap // 3 : at // 4 + tap // 3 + 1, at % 4 + tap % 3] += x[0, tap::6, at].reshape(2, 1)
     np.testing.assert_allclose(got, want[..., 1:], atol=1e-6)
+    if not is_known:
+        for block, message in (([0, 3], "at least 1"), ([5, 1], "must be equal"), ([3, 2], "must be equal")):
+            with pytest.raises(RuntimeError, match=message):
+                run("Col2Im", {"x": x} | sizes | {"block": np.array(block)}, {}, pads=[0, 1, 0, 0])

@@ -1,6 +1,7 @@
 // Convolutions and their transposes.
 #include "import/onnx/rows.hpp"
 #include "import/onnx/window.hpp"
+#include "ops/infer.hpp"
 
 #include <fmt/format.h>
 
@@ -131,26 +132,34 @@ Values conv_transpose(Node& node) {
 // The windows of an image, added up.
 Values col2im(Node& node) {
     GraphBuilder& build = node.build;
-    std::vector<Dim> image = node.sizes(1);
-    std::vector<int64_t> block = node.numbers(2);
+    Shape image = node.counts(1, "a size of the image"), block = node.counts(2, "a size of the block");
     size_t axes = image.size();
     if (axes == 0 || axes != block.size()) bad_attribute("image_shape and block_shape have different lengths");
     if (axes > 3) node.unsupported(fmt::format("windows over {} axes", axes));
-    for (int64_t n : block)
-        if (n < 1 || n > most) bad_attribute(fmt::format("a block of size {}", n));
+    if (node.type(0).rank() != 3)
+        throw ImportError("shape-mismatch", fmt::format("{} is no batch of windows", node.type(0).text()));
     std::vector<int64_t> strides = read_integers(node, "strides", axes, 1, 1);
     std::vector<int64_t> dilations = read_integers(node, "dilations", axes, 1, 1);
     std::vector<int64_t> pads = read_integers(node, "pads", 2 * axes, 0, 0);
-    Shape sizes(image.begin(), image.end());
     if (axes == 1) {
-        sizes.insert(sizes.begin(), 1);
-        block.insert(block.begin(), 1), strides.insert(strides.begin(), 1), dilations.insert(dilations.begin(), 1);
+        image.insert(image.begin(), 1), block.insert(block.begin(), 1);
+        strides.insert(strides.begin(), 1), dilations.insert(dilations.begin(), 1);
         pads = {0, pads[0], 0, pads[1]};
     }
+    Dim taps = 1, windows = 1;
+    for (size_t i = 0; i < image.size(); i++) {
+        build.require_at_least(block[i], 1, "a size of the block");
+        taps = taps * block[i];
+        windows = windows * window_output(image[i], block[i], strides[i], dilations[i],
+                                          Dim(pads[i]) + Dim(pads[image.size() + i]));
+    }
+    const Dim rows = node.type(0).dim(1);
+    build.require_equal(Dim::floordiv(rows, Dim::max(taps, 1)) * taps, rows);
+    build.require_equal(node.type(0).dim(2), windows);
     Value& result = build.make(
         axes == 3 ? "col2im3d" : "col2im2d", {&node.input(0)},
-        {{"kernel", block}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"sizes", sizes}});
-    return {axes == 1 ? &build.squeeze(result, {2}) : &result};
+        {{"kernel", block}, {"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"sizes", image}});
+    return {&build.name_sizes(axes == 1 ? build.squeeze(result, {2}) : result)};
 }
 
 const Row rows[] = {
