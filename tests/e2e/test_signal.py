@@ -49,6 +49,18 @@ def test_dft(n: int):
         np.testing.assert_allclose(got, back, atol=1e-12)
 
 
+def test_dft_along_an_axis_that_data_names():
+    x = RANDOM.normal(size=(2, 5, 3, 1))
+    for axis in (0, 1, 2, -2, -3, -4):
+        along = axis if axis >= 0 else axis + 1
+        want = np.fft.rfft(x[..., 0], 4, axis=along)
+        got = run("DFT", [x, np.array(4), np.array(axis)], 20, onesided=1)
+        np.testing.assert_allclose(got, as_parts(want), atol=1e-12)
+    for axis in (-1, 3, -5):
+        with pytest.raises(RuntimeError):
+            run("DFT", [x, np.array(4), np.array(axis)], 20)
+
+
 def test_stft():
     x, window = RANDOM.normal(size=(2, 50, 1)).astype(np.float32), np.hanning(16).astype(np.float32)
     frames = np.stack([x[:, 5 * i : 5 * i + 16, 0] for i in range(7)], 1)

@@ -29,6 +29,33 @@ Value& offsets(GraphBuilder& build, const Shape& shape, const Shape& x) {
 
 } // namespace
 
+Value& axis_from_front(GraphBuilder& build, Value& axis, int64_t rank) {
+    if (!checked_count(axis.type().shape()).is(1))
+        throw ImportError("bad-node", fmt::format("the axis is {}", axis.type().text()));
+    Value& given = build.cast(build.reshape(axis, {}), DType::I64);
+    Value& from_end = build.elementwise("add", given, static_cast<double>(rank));
+    return build.make("where", {&build.elementwise("less", given, 0), &from_end, &given});
+}
+
+Shape around_axis(GraphBuilder& build, const Shape& shape, Value& axis) {
+    auto rank = static_cast<int64_t>(shape.size());
+    Value& sizes = build.dims(shape, {rank});
+    Value& one = build.broadcast_to(build.scalar(DType::I64, 1), {rank});
+    auto product = [&](std::string_view side) -> Value& {
+        Value& is_there = build.elementwise(side, {&build.positions(rank), &axis});
+        return build.reduce("reduce_prod", build.make("where", {&is_there, &sizes, &one}), {0}, true);
+    };
+    Value& size = build.gather(sizes, build.reshape(axis, {1}), 0);
+    return build.counts_of(build.concat({&product("less"), &size, &product("greater")}, 0), "a size");
+}
+
+Shape with_axis(GraphBuilder& build, const Shape& shape, Value& axis, const Dim& size) {
+    auto rank = static_cast<int64_t>(shape.size());
+    Value& is_axis = build.elementwise("equal", {&build.positions(rank), &axis});
+    Value& changed = build.broadcast_to(build.dims({size}, {}), {rank});
+    return build.counts_of(build.make("where", {&is_axis, &changed, &build.dims(shape, {rank})}), "a size");
+}
+
 // The sizes that stay come first in the order of what is named.
 Value& squeeze_by_data(GraphBuilder& build, Value& x, Value& axes) {
     const Shape& shape = x.type().shape();

@@ -17,4 +17,11 @@ struct RowsAlongAxes {
 };
 RowsAlongAxes rows_along(GraphBuilder& build, Value& x, Value& axes);
 
+// An axis given by a tensor of one element, counted from the front; its shape is [].
+Value& axis_from_front(GraphBuilder& build, Value& axis, int64_t rank);
+// The number of elements before the axis, its size, and the number behind: three sizes that hold all of `shape`.
+Shape around_axis(GraphBuilder& build, const Shape& shape, Value& axis);
+// `shape` with another size of the axis.
+Shape with_axis(GraphBuilder& build, const Shape& shape, Value& axis, const Dim& size);
+
 } // namespace cuvil::onnx

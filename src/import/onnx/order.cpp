@@ -1,4 +1,5 @@
 // Operators that rank elements, or go through an axis step by step.
+#include "import/onnx/axes.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
@@ -32,31 +33,22 @@ Values top_k(Node& node) {
     return {&build.make("gather_elements", {&x, &positions}, {{"axis", axis}}), &positions};
 }
 
-// The axis is an input. Where only data shows it, all are computed and one is chosen.
 Values cumulative(Node& node, std::string_view op) {
     GraphBuilder& build = node.build;
     Value& x = node.input(0);
     int64_t rank = x.type().rank();
-    auto along = [&](int64_t axis) -> Value& {
-        return build.make(op, {&x},
+    auto along = [&](Value& from, int64_t axis) -> Value& {
+        return build.make(op, {&from},
                           {{"axis", axis},
                            {"exclusive", node.integer("exclusive", 0) != 0},
                            {"reverse", node.integer("reverse", 0) != 0}});
     };
     if (!checked_count(node.type(1).shape()).is(1))
         throw ImportError("bad-node", fmt::format("the axis is {}", node.type(1).text()));
-    if (auto axis = node.known_numbers(1)) return {&along(normal_axis(axis->at(0), rank))};
-    Value& axis = build.reshape(node.input(1), {});
-    build.require_at_least(rank - 1 - node.sizes(1)[0], 0, "the rank, less 1 and the axis,");
-    build.require_at_least(rank + node.sizes(1)[0], 0, "the rank and the axis");
-    Value* result = &along(rank - 1);
-    for (int64_t i = rank - 2; i >= 0; i--) {
-        Value& is_it =
-            build.elementwise("logical_or", {&build.elementwise("equal", axis, static_cast<double>(i)),
-                                             &build.elementwise("equal", axis, static_cast<double>(i - rank))});
-        result = &build.make("where", {&build.broadcast_to(is_it, x.type().shape()), &along(i), result});
-    }
-    return {result};
+    if (auto axis = node.known_numbers(1)) return {&along(x, normal_axis(axis->at(0), rank))};
+    const Shape shape = x.type().shape();
+    Shape around = around_axis(build, shape, axis_from_front(build, node.input(1), rank));
+    return {&build.reshape(along(build.reshape(x, around), 1), shape)};
 }
 
 Values cum_sum(Node& node) { return cumulative(node, "cum_sum"); }

@@ -1,4 +1,5 @@
 // Fourier transforms as products with matrices of roots of unity, windows, and grids.
+#include "import/onnx/axes.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
@@ -123,6 +124,17 @@ Value& transformed(GraphBuilder& build, Value& x, const Transform& t, const Dim&
     return build.reshape(product, shape);
 }
 
+// The DFT that the node asks for, along the axis.
+Value& transformed_along(Node& node, Value& x, const Transform& t, int64_t axis) {
+    int64_t rank = x.type().rank();
+    const Dim size = x.type().dim(axis);
+    Dim length = node.has_input(1) ? size_input(node, 1, "the length") : t.gives_reals() ? (size - 1) * 2 : size;
+    std::vector<int64_t> perm = all_axes(rank);
+    std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
+    GraphBuilder& build = node.build;
+    return build.transpose(transformed(build, build.transpose(x, perm), t, length), perm);
+}
+
 Values dft(Node& node) {
     GraphBuilder& build = node.build;
     Value& x = node.input(0);
@@ -130,16 +142,23 @@ Values dft(Node& node) {
     if (rank < 2) throw ImportError("shape-mismatch", fmt::format("{} is no signal", x.type().text()));
     if (!is_floating(x.type().dtype()))
         throw ImportError("type-mismatch", fmt::format("the signal is {}", x.type().text()));
-    int64_t axis = node.opset < 20 ? node.integer("axis", 1) : -2;
-    if (node.has_input(2)) axis = node.numbers(2).at(0);
-    axis = normal_axis(axis, rank);
-    if (axis == rank - 1) bad_attribute("the last axis holds the parts of numbers");
     Transform t{node.integer("inverse", 0) != 0, node.integer("onesided", 0) != 0};
-    Dim size = x.type().dim(axis);
-    Dim length = node.has_input(1) ? size_input(node, 1, "the length") : t.gives_reals() ? (size - 1) * 2 : size;
-    std::vector<int64_t> perm = all_axes(rank);
-    std::swap(perm[static_cast<size_t>(axis)], perm[static_cast<size_t>(rank - 2)]);
-    return {&build.transpose(transformed(build, build.transpose(x, perm), t, length), perm)};
+    if (!node.has_input(2) || node.known_numbers(2)) {
+        int64_t axis = node.opset < 20 ? node.integer("axis", 1) : -2;
+        if (node.has_input(2)) axis = node.numbers(2).at(0);
+        axis = normal_axis(axis, rank);
+        if (axis == rank - 1) bad_attribute("the last axis holds the parts of numbers");
+        return {&transformed_along(node, x, t, axis)};
+    }
+    Shape signal = x.type().shape();
+    signal.pop_back();
+    Value& axis = axis_from_front(build, node.input(2), rank);
+    Shape around = around_axis(build, signal, axis);
+    around.push_back(x.type().dim(-1));
+    Value& result = transformed_along(node, build.reshape(x, around), t, 1);
+    Shape shape = with_axis(build, signal, axis, result.type().dim(1));
+    shape.push_back(result.type().dim(-1));
+    return {&build.reshape(result, shape)};
 }
 
 Values stft(Node& node) {
