@@ -103,7 +103,7 @@ def unknown_attribute() -> onnx.ModelProto:
 
 
 def old_opset() -> onnx.ModelProto:
-    return model([node("Relu", ["x"], "y", "/Relu")], [X], ["y"], opset=6)
+    return model([node("Relu", ["x"], "y", "/Relu")], [X], ["y"], opset=5)
 
 
 def outside_data() -> onnx.ModelProto:

@@ -115,6 +115,32 @@ def test_definition(case: Case):
             np.testing.assert_array_equal(got, want)
 
 
+def test_operators_broadcast_one_side_before_opset_7():
+    rows = np.abs(X[:, 0, 0]) + 1
+    for op, f in (("Add", np.add), ("Div", np.divide), ("Pow", np.power)):
+        x = np.abs(X)
+        got = fixed(op, [x, rows], 6, {"broadcast": 1, "axis": 0})
+        np.testing.assert_allclose(got, f(x, rows[:, None, None]), rtol=1e-6)
+        np.testing.assert_allclose(fixed(op, [x, ROW_SCALE], 6, {"broadcast": 1}), f(x, ROW_SCALE), rtol=1e-6)
+    got = fixed("Less", [X, SCALE], 6, {"broadcast": 1, "axis": 1})
+    np.testing.assert_array_equal(got, column(SCALE) > X)
+    matrix, weight = X[0], X[1].T
+    want = matrix.astype(np.float64) @ weight + SCALE
+    np.testing.assert_allclose(fixed("Gemm", [matrix, weight, SCALE], 6, {"broadcast": 1}), want, rtol=1e-5)
+
+
+def test_inference_is_told_by_an_attribute_before_opset_7():
+    got = fixed("PRelu", [X, SCALE], 6, {})
+    np.testing.assert_allclose(got, np.where(X < 0, column(SCALE) * X, X), rtol=1e-6)
+    mean, variance = (RANDOM.uniform(1, 2, 6).astype(np.float32) for _ in range(2))
+    got = fixed("BatchNormalization", [X, SCALE, BIAS, mean, variance], 6, {"is_test": 1})
+    want = (X - column(mean)) / np.sqrt(column(variance) + 1e-5) * column(SCALE) + column(BIAS)
+    np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+    np.testing.assert_array_equal(fixed("Dropout", [X], 6, {"is_test": 1}), X)
+    with pytest.raises(cuvil.Unsupported, match="is_test is 0"):
+        fixed("Dropout", [X], 6, {})
+
+
 def test_layer_normalization_also_gives_mean_and_deviation():
     y, mean, inverse = run("LayerNormalization", [X, ROW_SCALE, ROW_BIAS], 3, 17, {"axis": -1})
     np.testing.assert_allclose(y, normal(X, (2,)) * ROW_SCALE + ROW_BIAS, rtol=1e-5, atol=1e-5)

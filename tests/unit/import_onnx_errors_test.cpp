@@ -183,10 +183,15 @@ note: the cycle is "make_b" -> "make_c" -> "make_a"
 }
 
 TEST(OnnxErrors, Opsets) {
-    EXPECT_EQ(one(node("Relu", {"x"}, {"y"}), {2}, {}, 5), R"(
-error[unsupported-opset]: operator set 5 is older than 7
+    EXPECT_EQ(one(node("Relu", {"x"}, {"y"}), {2}, {}, 0), R"(
+error[unsupported-opset]: operator set 0 is older than 1
   --> model.onnx
 help: onnx.version_converter can convert the model
+)");
+    EXPECT_EQ(one(node("Relu", {"x"}, {"y"}), {2}, {}, 5), R"(
+error[unsupported-op]: operator "Relu" (domain "ai.onnx", opset 5) is not supported
+  --> model.onnx, node "make_y"
+help: it is supported in opset 6 and newer
 )");
     EXPECT_EQ(one(node("Relu", {"x"}, {"y"}), {2}, {}, 99), R"(
 error[unsupported-opset]: operator set 99 is newer than 28

@@ -19,6 +19,15 @@ Values leaky_relu(Node& node) {
 
 Values prelu(Node& node) { return {&leaky(node.build, node.input(0), node.input(1))}; }
 
+// Before opset 7 there is one slope, or one for each channel.
+Values prelu_of_channels(Node& node) {
+    Value &x = node.input(0), &slope = node.input(1);
+    if (x.type().rank() < 2 || checked_count(slope.type().shape()).is(1)) return prelu(node);
+    Shape channels(static_cast<size_t>(x.type().rank() - 1), 1);
+    channels[0] = x.type().dim(1);
+    return {&leaky(node.build, x, node.build.reshape(slope, channels))};
+}
+
 Value& hard_sigmoid_of(GraphBuilder& build, Value& x, double alpha, double beta) {
     Value& line = build.elementwise("add", build.elementwise("mul", x, alpha), beta);
     return build.elementwise("maximum", build.elementwise("minimum", line, 1), 0);
@@ -115,6 +124,7 @@ const Row rows[] = {
     {"HardSwish", 14, newest, elementwise<"hard_swish">, 1, 1, "", "hard_swish"},
     {"LeakyRelu", 6, newest, leaky_relu, 1, 1, "alpha", "mul, less, where"},
     {"Mish", 18, newest, elementwise<"mish">, 1, 1, "", "mish"},
+    {"PRelu", 6, 6, prelu_of_channels, 2, 2, "", "mul, less, where"},
     {"PRelu", 7, newest, prelu, 2, 2, "", "mul, less, where"},
     {"Relu", 6, newest, elementwise<"relu">, 1, 1, "", "relu"},
     {"Selu", 6, newest, selu, 1, 1, "alpha gamma", "expm1, where"},

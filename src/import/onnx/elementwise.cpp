@@ -1,4 +1,4 @@
-// Elementwise operators. Since opset 7 they all broadcast like NumPy.
+// Elementwise operators. Since opset 7 they all broadcast like NumPy; before, only the second of two operands did.
 #include "import/onnx/elementwise.hpp"
 
 #include <limits>
@@ -7,6 +7,19 @@
 
 namespace cuvil::onnx {
 namespace {
+
+// Before opset 7 the axes of the second operand are those of the first from `axis` on, or the last ones.
+template <OpName op> Values one_sided(Node& node) {
+    Value &a = node.input(0), *b = &node.input(1);
+    if (node.has_attribute("axis") && node.integer("broadcast", 0) != 0) {
+        int64_t behind = a.type().rank() - node.axis("axis", {}, a.type().rank()) - b->type().rank();
+        if (behind < 0) throw ImportError("shape-mismatch", b->type().text() + " does not fit in " + a.type().text());
+        Shape shape = b->type().shape();
+        shape.resize(shape.size() + static_cast<size_t>(behind), 1);
+        b = &node.build.reshape(*b, shape);
+    }
+    return {&node.build.elementwise(op.text, {&a, &node.build.broadcast_to(*b, a.type().shape())})};
+}
 
 // Min, Max, Sum: any number of operands.
 template <OpName op> Values chain(Node& node) {
@@ -160,7 +173,9 @@ const Row rows[] = {
     {"Abs", 6, newest, elementwise<"abs">, 1, 1, "", "abs"},
     {"Acos", 7, newest, elementwise<"acos">, 1, 1, "", "acos"},
     {"Acosh", 9, newest, elementwise<"acosh">, 1, 1, "", "acosh"},
+    {"Add", 6, 6, one_sided<"add">, 2, 2, "axis broadcast", "add"},
     {"Add", 7, newest, elementwise<"add">, 2, 2, "", "add"},
+    {"And", 1, 6, one_sided<"logical_and">, 2, 2, "axis broadcast", "logical_and"},
     {"And", 7, newest, elementwise<"logical_and">, 2, 2, "", "logical_and"},
     {"Asin", 7, newest, elementwise<"asin">, 1, 1, "", "asin"},
     {"Asinh", 9, newest, elementwise<"asinh">, 1, 1, "", "asinh"},
@@ -183,26 +198,33 @@ const Row rows[] = {
     {"Clip", 11, newest, clip, 1, 3, "", "maximum, minimum"},
     {"Cos", 7, newest, elementwise<"cos">, 1, 1, "", "cos"},
     {"Cosh", 9, newest, elementwise<"cosh">, 1, 1, "", "cosh"},
+    {"Div", 6, 6, one_sided<"div">, 2, 2, "axis broadcast", "div"},
     {"Div", 7, newest, elementwise<"div">, 2, 2, "", "div"},
+    {"Equal", 1, 6, one_sided<"equal">, 2, 2, "axis broadcast", "equal"},
     {"Equal", 7, newest, equal, 2, 2, "", "equal"},
     {"Erf", 9, newest, elementwise<"erf">, 1, 1, "", "erf"},
     {"Exp", 6, newest, elementwise<"exp">, 1, 1, "", "exp"},
     {"Floor", 6, newest, elementwise<"floor">, 1, 1, "", "floor"},
+    {"Greater", 1, 6, one_sided<"greater">, 2, 2, "axis broadcast", "greater"},
     {"Greater", 7, newest, elementwise<"greater">, 2, 2, "", "greater"},
     {"GreaterOrEqual", 12, newest, elementwise<"greater_equal">, 2, 2, "", "greater_equal"},
     {"IsInf", 10, newest, is_inf, 1, 1, "detect_negative detect_positive", "abs, equal"},
     {"IsNaN", 9, newest, is_nan, 1, 1, "", "equal, logical_not"},
+    {"Less", 1, 6, one_sided<"less">, 2, 2, "axis broadcast", "less"},
     {"Less", 7, newest, elementwise<"less">, 2, 2, "", "less"},
     {"LessOrEqual", 12, newest, elementwise<"less_equal">, 2, 2, "", "less_equal"},
     {"Log", 6, newest, elementwise<"log">, 1, 1, "", "log"},
-    {"Max", 8, newest, chain<"maximum">, 1, any, "", "maximum"},
-    {"Mean", 8, newest, mean, 1, any, "", "add, div"},
-    {"Min", 8, newest, chain<"minimum">, 1, any, "", "minimum"},
+    {"Max", 6, newest, chain<"maximum">, 1, any, "", "maximum"},
+    {"Mean", 6, newest, mean, 1, any, "", "add, div"},
+    {"Min", 6, newest, chain<"minimum">, 1, any, "", "minimum"},
     {"Mod", 10, newest, mod, 2, 2, "fmod", "mod, rem"},
+    {"Mul", 6, 6, one_sided<"mul">, 2, 2, "axis broadcast", "mul"},
     {"Mul", 7, newest, elementwise<"mul">, 2, 2, "", "mul"},
     {"Neg", 6, newest, elementwise<"neg">, 1, 1, "", "neg"},
     {"Not", 1, newest, elementwise<"logical_not">, 1, 1, "", "logical_not"},
+    {"Or", 1, 6, one_sided<"logical_or">, 2, 2, "axis broadcast", "logical_or"},
     {"Or", 7, newest, elementwise<"logical_or">, 2, 2, "", "logical_or"},
+    {"Pow", 1, 6, one_sided<"pow">, 2, 2, "axis broadcast", "pow"},
     {"Pow", 7, newest, pow, 2, 2, "", "pow, mul"},
     {"Reciprocal", 6, newest, elementwise<"reciprocal">, 1, 1, "", "reciprocal"},
     {"Round", 11, newest, elementwise<"round">, 1, 1, "", "round"},
@@ -210,10 +232,12 @@ const Row rows[] = {
     {"Sin", 7, newest, elementwise<"sin">, 1, 1, "", "sin"},
     {"Sinh", 9, newest, elementwise<"sinh">, 1, 1, "", "sinh"},
     {"Sqrt", 6, newest, elementwise<"sqrt">, 1, 1, "", "sqrt"},
+    {"Sub", 6, 6, one_sided<"sub">, 2, 2, "axis broadcast", "sub"},
     {"Sub", 7, newest, elementwise<"sub">, 2, 2, "", "sub"},
-    {"Sum", 8, newest, chain<"add">, 1, any, "", "add"},
+    {"Sum", 6, newest, chain<"add">, 1, any, "", "add"},
     {"Tan", 7, newest, elementwise<"tan">, 1, 1, "", "tan"},
     {"Where", 9, newest, where, 3, 3, "", "where"},
+    {"Xor", 1, 6, one_sided<"logical_xor">, 2, 2, "axis broadcast", "logical_xor"},
     {"Xor", 7, newest, elementwise<"logical_xor">, 2, 2, "", "logical_xor"},
 };
 

@@ -28,6 +28,7 @@ Values gemm(Node& node) {
 }
 
 const Row rows[] = {
+    {"Gemm", 1, 6, gemm, 3, 3, "alpha beta broadcast transA transB", "matmul, add"},
     {"Gemm", 7, 10, gemm, 3, 3, "alpha beta transA transB", "matmul, add"},
     {"Gemm", 11, newest, gemm, 2, 3, "alpha beta transA transB", "matmul, add"},
     {"MatMul", 1, newest, matmul, 2, 2, "", "matmul"},

@@ -64,7 +64,8 @@ Values batch_normalization(Node& node) {
         Value& parameter = build.cast(node.input(i), dtype);
         operands.push_back(parameter.type().rank() == 1 ? &build.fit(parameter, {x->type().dim(1)}) : &parameter);
     }
-    if (node.integer("training_mode", 0) != 0) return batch_normalization_by_batch(node, operands);
+    bool trains = node.opset < 7 ? node.integer("is_test", 0) == 0 : node.integer("training_mode", 0) != 0;
+    if (trains) return batch_normalization_by_batch(node, operands);
     Value& result = build.make("batch_norm", operands, {{"epsilon", node.real("epsilon", 1e-5f)}});
     return {&build.cast(result, type.dtype())};
 }
@@ -243,6 +244,7 @@ Values local_response_normalization(Node& node) {
 }
 
 const Row rows[] = {
+    {"BatchNormalization", 6, 6, batch_normalization, 5, 5, "epsilon is_test momentum spatial", "batch_norm"},
     {"BatchNormalization", 7, 8, batch_normalization, 5, 5, "epsilon momentum spatial", "batch_norm"},
     {"BatchNormalization", 9, 13, batch_normalization, 5, 5, "epsilon momentum", "batch_norm"},
     {"BatchNormalization", 14, newest, batch_normalization, 5, 5, "epsilon momentum training_mode", "batch_norm"},

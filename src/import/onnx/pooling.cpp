@@ -137,6 +137,7 @@ Values global_lp_pool(Node& node) {
 }
 
 const Row rows[] = {
+    {"AveragePool", 1, 6, average_pool, 1, 1, "auto_pad kernel_shape pads strides", "avg_pool2d"},
     {"AveragePool", 7, 9, average_pool, 1, 1, "auto_pad count_include_pad kernel_shape pads strides", "avg_pool2d"},
     {"AveragePool", 10, 18, average_pool, 1, 1, "auto_pad ceil_mode count_include_pad kernel_shape pads strides",
      "avg_pool2d"},

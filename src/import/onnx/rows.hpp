@@ -9,8 +9,8 @@
 
 namespace cuvil::onnx {
 
-// The operator sets of the default domain that can be imported. Since 7, elementwise operators broadcast like NumPy.
-constexpr int oldest_opset = 7, newest_opset = 28;
+// The operator sets of the default domain that can be imported; of the first five, the operators that 6 has alike.
+constexpr int oldest_opset = 1, newest_opset = 28;
 constexpr int newest = 0; // `until` of a definition that still holds
 constexpr int any = INT_MAX;
 

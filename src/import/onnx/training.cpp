@@ -12,6 +12,13 @@ Values dropout(Node& node) {
     return {&node.input(0), &node.build.broadcast_to(node.build.bools({true}, {}), node.type(0).shape())};
 }
 
+// Before opset 7 an attribute says that nothing is to be dropped.
+Values dropout_with_test(Node& node) {
+    if (node.integer("is_test", 0) == 0 && node.real("ratio", 0.5) != 0)
+        node.unsupported("is_test is 0, and what it drops is random");
+    return dropout(node);
+}
+
 // Opset 12: ratio and whether to drop are inputs.
 Values dropout_with_mode(Node& node) {
     Value *ratio = node.optional_input(1), *training = node.optional_input(2);
@@ -87,6 +94,7 @@ Values softmax_cross_entropy_loss(Node& node) {
 }
 
 const Row rows[] = {
+    {"Dropout", 6, 6, dropout_with_test, 1, 1, "is_test ratio", ""},
     {"Dropout", 7, 11, dropout, 1, 1, "ratio", ""},
     {"Dropout", 12, newest, dropout_with_mode, 1, 3, "seed", ""},
     {"NegativeLogLikelihoodLoss", 12, newest, negative_log_likelihood_loss, 2, 3, "ignore_index reduction",
