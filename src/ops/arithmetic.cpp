@@ -56,14 +56,20 @@ void infer_mod(Inference& in) {
     in.result_elements(std::move(rests));
 }
 
+// The first operand's type, of any rank.
+const Type& tensor(const Inference& in) {
+    if (!in.type(0).is_tensor()) in.fail("the operand is " + in.type(0).text());
+    return in.type(0);
+}
+
 void infer_cast(Inference& in) {
     DType to = in.node().get<DType>("to");
-    in.result(in.type(0).with_dtype(to));
+    in.result(tensor(in).with_dtype(to));
     if (in.elements(0) && (to == DType::I64 || to == DType::I32)) in.result_elements(*in.elements(0));
 }
 
 void infer_bitcast(Inference& in) {
-    DType to = in.node().get<DType>("to"), from = in.ranked(0).dtype();
+    DType to = in.node().get<DType>("to"), from = tensor(in).dtype();
     if (size_of(to) != size_of(from) || size_of(to) == 0 || to == DType::Bool)
         in.fail("the bits of " + std::string(name(from)) + " are none of " + std::string(name(to)));
     in.result(in.type(0).with_dtype(to));
