@@ -11,6 +11,7 @@ public:
     void emit_gemm();
     void emit_matmul_any();
     void emit_pack();
+    void emit_eliminate();
 };
 
 void LinearWriter::emit_gemm() {
@@ -90,9 +91,21 @@ void LinearWriter::emit_matmul_any() {
     out_.close("});");
 }
 
+void LinearWriter::emit_eliminate() {
+    const Shape& shape = type(0).shape();
+    const Dim& n = shape.back();
+    Dim batch = product(shape, 0, shape.size() - 2);
+    input("x", 0);
+    output();
+    out_.line("const i64 n = {};", size(n));
+    out_.line("f.parallel({}, {}, [=](i64 i) {{ eliminate(n, x + i * n * n, y + i * n * n); }});", size(batch),
+              size(batch * n * n * n));
+}
+
 template <void (LinearWriter::*emit)()> constexpr auto write = StepWriter::write<LinearWriter, emit>;
 
 const KernelCode rows[] = {
+    {"eliminate", write<&LinearWriter::emit_eliminate>},
     {"gemm", write<&LinearWriter::emit_gemm>},
     {"matmul_any", write<&LinearWriter::emit_matmul_any>},
     {"pack_b", write<&LinearWriter::emit_pack>},

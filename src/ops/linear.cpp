@@ -22,6 +22,14 @@ void infer_matmul(Inference& in) {
     in.result(a.with_shape(std::move(shape)));
 }
 
+void infer_eliminate(Inference& in) {
+    const Type& x = in.ranked(0);
+    if (x.rank() < 2 || compare(x.dim(-1), x.dim(-2)) != Equality::Equal)
+        in.fail(x.text() + " is no stack of square matrices");
+    if (x.dtype() != DType::F32 && x.dtype() != DType::F64) in.fail("elements of " + x.text() + " are not taken");
+    in.result(x.with_layout({}));
+}
+
 const TestGrid matmul_grid{{{{1, 1}, {1, 1}},
                             {{3, 5}, {5, 7}},
                             {{17, 33}, {33, 31}},
@@ -40,6 +48,14 @@ const OpDef defs[] = {
         .lower = kernel("gemm"),
         .reference = "a @ b",
         .tests = &matmul_grid,
+    },
+    {
+        .name = "eliminate",
+        .summary = "Each matrix [..., N, N] brought to zeros below the diagonal by adding rows to others and swapping "
+                   "them, one with its sign changed: the determinant stays",
+        .operands = {{"x", Accepts::Floating}},
+        .infer = infer_eliminate,
+        .lower = kernel("eliminate"),
     },
     {
         .name = "pack",

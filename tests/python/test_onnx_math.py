@@ -141,6 +141,18 @@ def test_inference_is_told_by_an_attribute_before_opset_7():
         fixed("Dropout", [X], 6, {})
 
 
+@pytest.mark.parametrize("n", [0, 1, 2, 5, 33])
+def test_determinants(n: int):
+    x = RANDOM.normal(0, 1, (4, n, n))
+    x[1:2, :1] = 0  # no pivot
+    x[2:3, :1, :1] = 0  # another pivot
+    want = np.linalg.det(x)
+    for dtype, tolerance in ((np.float64, 1e-12), (np.float32, 3e-5)):
+        got = run("Det", [x.astype(dtype)], 1, 11, {})[0]
+        assert got.dtype == dtype
+        np.testing.assert_allclose(got, want, rtol=tolerance * 10, atol=tolerance * max(1, np.abs(want).max()))
+
+
 def test_layer_normalization_also_gives_mean_and_deviation():
     y, mean, inverse = run("LayerNormalization", [X, ROW_SCALE, ROW_BIAS], 3, 17, {"axis": -1})
     np.testing.assert_allclose(y, normal(X, (2,)) * ROW_SCALE + ROW_BIAS, rtol=1e-5, atol=1e-5)

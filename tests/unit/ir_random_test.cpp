@@ -268,6 +268,7 @@ const std::set<std::string_view> beyond_luck = {
     "conv_transpose2d",
     "conv_transpose3d",
     "deformed_windows",
+    "eliminate",
     "grid_sample",
     "gru",
     "lstm",

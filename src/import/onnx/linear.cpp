@@ -27,7 +27,26 @@ Values gemm(Node& node) {
     return {&build.elementwise("add", {&product, &c})};
 }
 
+// The product of the diagonal when there is nothing left below it.
+Values det(Node& node) {
+    GraphBuilder& build = node.build;
+    Value* x = &node.input(0);
+    const Type& type = x->type();
+    if (type.rank() < 2) throw ImportError("shape-mismatch", fmt::format("{} is no matrix", type.text()));
+    Shape shape = type.shape();
+    shape.back() = type.dim(-2);
+    DType wide = type.dtype() == DType::F64 ? DType::F64 : DType::F32;
+    x = &build.make("eliminate", {&build.cast(build.fit(*x, shape), wide)});
+    Value& place = build.positions(shape.back());
+    Value& is_diagonal = build.elementwise("equal", {&build.unsqueeze(place, {1}), &place});
+    Value& ones = build.broadcast_to(build.scalar(*x, 1), shape);
+    Value& diagonal = build.make("where", {&build.broadcast_to(is_diagonal, shape), x, &ones});
+    Value& product = build.reduce("reduce_prod", diagonal, {x->type().rank() - 2, x->type().rank() - 1}, false);
+    return {&build.cast(product, node.type(0).dtype())};
+}
+
 const Row rows[] = {
+    {"Det", 11, newest, det, 1, 1, "", "eliminate, reduce_prod"},
     {"Gemm", 1, 6, gemm, 3, 3, "alpha beta broadcast transA transB", "matmul, add"},
     {"Gemm", 7, 10, gemm, 3, 3, "alpha beta transA transB", "matmul, add"},
     {"Gemm", 11, newest, gemm, 2, 3, "alpha beta transA transB", "matmul, add"},
