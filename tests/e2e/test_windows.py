@@ -185,6 +185,23 @@ def test_indices_of_max_pool(spatial, kernel):
         )
 
 
+@pytest.mark.parametrize(("spatial", "kernel"), [((9,), (3,)), ((6, 7), (3, 2)), ((4, 5, 6), (2, 3, 2))])
+def test_the_largest_go_back_where_they_were(spatial, kernel):
+    x, options = values(2, 3, *spatial), {"kernel_shape": kernel, "strides": kernel}
+    largest, indices = run("MaxPool", {"x": x}, {}, outputs=2, **options)
+    sizes = np.array([2, 3, *(n // k * k for n, k in zip(spatial, kernel, strict=True))])
+    # Indices of the part of x that whole windows cover.
+    at = np.ravel_multi_index(np.unravel_index(indices.astype(int), x.shape), sizes)
+    want = np.zeros(sizes, np.float32)
+    want.flat[at.ravel()] = largest.ravel()
+    np.testing.assert_array_equal(run("MaxUnpool", {"x": largest, "i": at}, {}, **options), want)
+    cut = tuple(slice(n) for n in sizes)
+    wanted = np.zeros(sizes + 1, np.float32)
+    wanted[cut] = want
+    np.testing.assert_array_equal(run("MaxUnpool", {"x": largest, "i": at, "s": sizes + 1}, {}, **options), wanted)
+    np.testing.assert_array_equal(run("MaxUnpool", {"x": largest, "i": at}, {"s": sizes + 1}, **options), wanted)
+
+
 def coordinate(o, n_in, n_out, mode):
     scale = n_out / n_in
     if mode == "asymmetric":

@@ -136,6 +136,36 @@ Values global_lp_pool(Node& node) {
     return {&root(node.build, sums, p)};
 }
 
+// The elements go where the indices say in what was pooled, as far as its sizes follow from those of the result; an
+// output_shape then cuts it or adds zeros behind.
+Values max_unpool(Node& node) {
+    GraphBuilder& build = node.build;
+    Value& x = node.input(0);
+    if (x.type().rank() < 3) throw ImportError("shape-mismatch", x.type().text() + " has no axes for a window");
+    auto axes = static_cast<size_t>(x.type().rank() - 2);
+    if (!node.has_attribute("kernel_shape")) bad_attribute("attribute \"kernel_shape\" is missing");
+    Ints kernel = read_integers(node, "kernel_shape", axes, 1, 1), strides = read_integers(node, "strides", axes, 1, 1),
+         pads = read_integers(node, "pads", 2 * axes, 0, 0);
+    Shape shape = x.type().shape();
+    for (size_t i = 0; i < axes; i++)
+        shape[2 + i] = Dim::max((shape[2 + i] - 1) * Dim(strides[i]) + Dim(kernel[i] - pads[i] - pads[axes + i]), 0);
+    const Dim count = checked_count(x.type().shape()), all = checked_count(shape);
+    Value& places = build.reshape(build.fit(node.input(1), x.type().shape()), {count});
+    Value& zeros = build.broadcast_to(build.scalar(x, 0), {all});
+    Value* result = &build.make("scatter_elements", {&zeros, &places, &build.reshape(x, {count})});
+    result = &build.reshape(*result, shape);
+    if (!node.has_input(2)) return {result};
+    Shape wanted = node.counts(2, "a size of the result");
+    if (wanted.size() != shape.size())
+        throw ImportError("shape-mismatch", fmt::format("output_shape {} for {}", text(wanted), x.type().text()));
+    Shape none(shape.size(), 0), missing;
+    for (size_t i = 0; i < shape.size(); i++) {
+        result = &build.slice(*result, static_cast<int64_t>(i), 0, Dim::min(shape[i], wanted[i]));
+        missing.push_back(Dim::max(wanted[i] - shape[i], 0));
+    }
+    return {&build.name_sizes(build.pad(*result, none, missing, 0))};
+}
+
 const Row rows[] = {
     {"AveragePool", 1, 6, average_pool, 1, 1, "auto_pad kernel_shape pads strides", "avg_pool2d"},
     {"AveragePool", 7, 9, average_pool, 1, 1, "auto_pad count_include_pad kernel_shape pads strides", "avg_pool2d"},
@@ -152,6 +182,7 @@ const Row rows[] = {
     {"MaxPool", 8, 9, max_pool, 1, 1, "auto_pad kernel_shape pads storage_order strides", "max_pool2d"},
     {"MaxPool", 10, newest, max_pool, 1, 1, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
      "max_pool2d"},
+    {"MaxUnpool", 9, newest, max_unpool, 2, 3, "kernel_shape pads strides", "scatter_elements"},
 };
 
 } // namespace
