@@ -12,9 +12,10 @@ def tensor(name: str, shape: list, dtype: int = 1):
     return oh.make_tensor_value_info(name, dtype, shape)
 
 
-def compiled(nodes: list, inputs: list, outputs: list, weights: tuple = ()) -> cuvil.Module:
+def compiled(nodes: list, inputs: list, outputs: list, weights: tuple = (), opset: int = 18) -> cuvil.Module:
     graph = oh.make_graph(nodes, "g", inputs, [oh.make_empty_tensor_value_info(o) for o in outputs], list(weights))
-    return cuvil.compile(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 18)], ir_version=8), target="native")
+    model = oh.make_model(graph, opset_imports=[oh.make_opsetid("", opset)], ir_version=8)
+    return cuvil.compile(model, target="native")
 
 
 def number(name: str, value: int):
@@ -42,6 +43,28 @@ def test_a_list_is_built_and_taken_apart():
     assert got["n"] == 3
     assert got["has"]
     assert np.array_equal(got["c"], np.concatenate([y, x, y]))
+
+
+def test_positions_in_a_list_may_come_from_data():
+    concat = [oh.make_node("ConcatFromSequence", ["t"], ["y"], axis=0)]
+    inputs = [tensor(name, ["N", 2]) for name in "abc"] + [
+        tensor("at", [], oh.np_dtype_to_tensor_dtype(np.dtype("i8")))
+    ]
+    build = oh.make_node("SequenceConstruct", ["a", "b"], ["s"])
+    insert = compiled([build, oh.make_node("SequenceInsert", ["s", "c", "at"], ["t"]), *concat], inputs, ["y"])
+    build = oh.make_node("SequenceConstruct", ["a", "b", "c"], ["s"])
+    erase = compiled([build, oh.make_node("SequenceErase", ["s", "at"], ["t"]), *concat], inputs, ["y"])
+    a, b, c = (np.full((3, 2), i, np.float32) for i in range(3))
+    for m, valid in ((insert, range(-2, 3)), (erase, range(-3, 3))):
+        for at in range(-5, 6):
+            feeds = {"a": a, "b": b, "c": c, "at": np.array(at)}
+            if at not in valid:
+                with pytest.raises(RuntimeError, match="out of range"):
+                    m.run(feeds)
+                continue
+            want = [a, b] if m is insert else [a, b, c]
+            want.insert(at, c) if m is insert else want.pop(at)
+            assert np.array_equal(m.run(feeds)["y"], np.concatenate(want)), at
 
 
 def test_a_split_list_is_mapped():
@@ -108,3 +131,23 @@ def test_scan(way: int):
         assert np.array_equal(got["last"], sums[-1] if t else start)
         assert np.array_equal(got["outs"], sums.T * b)
         assert np.array_equal(got["copies"], walk[::-1] if way else walk)
+
+
+@pytest.mark.parametrize("way", [0, 1])
+def test_scan_of_a_batch(way: int):
+    """As opset 8 has it: each sequence for itself."""
+    body = oh.make_graph(
+        [oh.make_node("Add", ["sum", "a"], ["next"]), oh.make_node("Neg", ["next"], ["out"])],
+        "body",
+        [tensor("sum", [2]), tensor("a", [2])],
+        [tensor("next", [2]), tensor("out", [2])],
+    )
+    node = oh.make_node("Scan", ["", "start", "a"], ["last", "outs"], body=body, num_scan_inputs=1, directions=[way])
+    m = compiled([node], [tensor("start", [3, 2]), tensor("a", [3, "T", 2])], ["last", "outs"], opset=8)
+    for t in (0, 1, 6):
+        random = np.random.default_rng(t)
+        start, a = (random.integers(0, 9, shape).astype(np.float32) for shape in ((3, 2), (3, t, 2)))
+        sums = start[:, None] + np.cumsum(a[:, ::-1] if way else a, 1)
+        got = m.run({"start": start, "a": a})
+        assert np.array_equal(got["last"], sums[:, -1] if t else start)
+        assert np.array_equal(got["outs"], -sums)

@@ -9,6 +9,8 @@
 namespace cuvil::onnx {
 namespace {
 
+constexpr int64_t most_sequences = 64; // each of which a loop is made for
+
 // What one try to build the body found.
 struct Attempt {
     OpNode* loop;
@@ -182,25 +184,25 @@ std::vector<int64_t> scan_list(Node& node, std::string_view attribute, size_t co
 }
 
 // A loop over slices of its last inputs. What it stacks may go to another axis, and backwards.
-Values scan(Node& node) {
+Values scan_values(Node& node, const Values& inputs) {
     GraphBuilder& build = node.build;
     const GraphProto& body = node.graph("body");
     auto scanned = static_cast<size_t>(std::max<int64_t>(node.integer("num_scan_inputs"), 0));
-    if (scanned < 1 || scanned > node.input_count() || body.inputs.size() != node.input_count() ||
-        body.outputs.size() + scanned < node.input_count() || node.output_count() > body.outputs.size())
+    if (scanned < 1 || scanned > inputs.size() || body.inputs.size() != inputs.size() ||
+        body.outputs.size() + scanned < inputs.size() || node.output_count() > body.outputs.size())
         throw ImportError("bad-node",
                           fmt::format("the body has {} inputs and {} outputs for {} inputs, {} of them scanned",
-                                      body.inputs.size(), body.outputs.size(), node.input_count(), scanned));
-    size_t count = node.input_count() - scanned, stacked = body.outputs.size() - count;
+                                      body.inputs.size(), body.outputs.size(), inputs.size(), scanned));
+    size_t count = inputs.size() - scanned, stacked = body.outputs.size() - count;
     std::vector<int64_t> axes = scan_list(node, "scan_input_axes", scanned),
-                         ways = scan_list(node, "scan_input_directions", scanned);
+                         ways = scan_list(node, node.opset < 9 ? "directions" : "scan_input_directions", scanned);
     std::vector<int64_t> out_axes = scan_list(node, "scan_output_axes", stacked),
                          out_ways = scan_list(node, "scan_output_directions", stacked);
     for (size_t i = 0; i < scanned; i++) {
-        axes[i] = normal_axis(axes[i], node.type(count + i).rank());
-        build.require_equal(node.type(count + i).dim(axes[i]), node.type(count).dim(axes[0]));
+        axes[i] = normal_axis(axes[i], inputs[count + i]->type().rank());
+        build.require_equal(inputs[count + i]->type().dim(axes[i]), inputs[count]->type().dim(axes[0]));
     }
-    const Dim length = node.type(count).dim(axes[0]);
+    const Dim length = inputs[count]->type().dim(axes[0]);
     Repeated repeated{
         .body = body,
         .trips = &build.dims({length}, {}),
@@ -210,21 +212,21 @@ Values scan(Node& node) {
         .stacked = stacked,
         .build =
             [&](const Values& arguments) {
-                Values inputs(arguments.begin() + 2, arguments.end());
+                Values given(arguments.begin() + 2, arguments.end());
                 for (size_t i = 0; i < scanned; i++) {
                     Value& place = ways[i] == 0
                                        ? *arguments[0]
                                        : build.elementwise("sub", {&build.dims({length - 1}, {}), arguments[0]});
-                    inputs.push_back(&build.gather(node.input(count + i), place, axes[i]));
+                    given.push_back(&build.gather(*inputs[count + i], place, axes[i]));
                 }
-                Values results = node.import_body(body, inputs);
+                Values results = node.import_body(body, given);
                 results.insert(results.begin(), arguments[1]);
                 return results;
             },
     };
     for (size_t i = 0; i < count; i++) {
         repeated.names.push_back(body.inputs[i].name);
-        repeated.carried.push_back(&node.input(i));
+        repeated.carried.push_back(inputs[i]);
     }
     Values results = repeat(node, repeated, body.outputs.size());
     for (size_t i = 0; i < stacked; i++) {
@@ -242,12 +244,43 @@ Values scan(Node& node) {
     return results;
 }
 
-// The first definition had a batch: every value of the body is one sequence's.
-Values scan_batch(Node& node) { node.unsupported("a Scan over batches, as opset 8 has it"); }
+Values scan(Node& node) {
+    Values inputs;
+    for (size_t i = 0; i < node.input_count(); i++) inputs.push_back(&node.input(i));
+    return scan_values(node, inputs);
+}
+
+// The first definition had a batch: every value of the body is one sequence's. Each sequence has a loop of its own.
+Values scan_batch(Node& node) {
+    GraphBuilder& build = node.build;
+    if (node.has_input(0)) node.unsupported("sequences of different lengths");
+    if (node.input_count() < 2) throw ImportError("bad-node", "there is nothing to scan");
+    auto batch = node.type(node.input_count() - 1).rank() == 0 ? Dim() : node.type(node.input_count() - 1).dim(0);
+    if (!batch.constant() || *batch.constant() < 1 || *batch.constant() > most_sequences)
+        node.unsupported(fmt::format("a batch of {}", batch.text()));
+    std::vector<Values> results;
+    for (int64_t i = 0; i < *batch.constant(); i++) {
+        Values inputs;
+        for (size_t k = 1; k < node.input_count(); k++) {
+            if (node.type(k).rank() == 0 || !node.type(k).dim(0).is(*batch.constant()))
+                throw ImportError("shape-mismatch",
+                                  fmt::format("{} is no batch of {}", node.type(k).text(), batch.text()));
+            inputs.push_back(&build.squeeze(build.slice(node.input(k), 0, i, 1), {0}));
+        }
+        Values outputs = scan_values(node, inputs);
+        results.resize(outputs.size());
+        for (size_t k = 0; k < outputs.size(); k++)
+            results[k].push_back(node.is_poison(outputs[k]) ? outputs[k] : &build.unsqueeze(*outputs[k], {0}));
+    }
+    Values all;
+    for (const Values& parts : results)
+        all.push_back(any_poison(node, parts) ? &node.poison() : &build.concat(parts, 0));
+    return all;
+}
 
 const Row rows[] = {
     {"Loop", 1, newest, loop, 0, any, "body", "loop"},
-    {"Scan", 8, 8, scan_batch, 1, any, "body directions num_scan_inputs", "loop"},
+    {"Scan", 8, 8, scan_batch, 2, any, "body directions num_scan_inputs", "loop"},
     {"Scan", 9, newest, scan, 1, any,
      "body num_scan_inputs scan_input_axes scan_input_directions scan_output_axes scan_output_directions", "loop"},
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 namespace cuvil::onnx {
 namespace {
@@ -26,15 +27,54 @@ Value& make_list(Node& node, const Values& values) {
     return node.build.rewriter().make("list", values);
 }
 
+bool is_known(const Node& node, size_t input) { return node.known_numbers(input).has_value(); }
+
 // A position counted from the front, in a list of `count` elements.
 size_t position(Node& node, size_t input, size_t count, size_t past_the_end) {
     auto given = node.known_numbers(input);
-    if (!given || given->size() != 1) node.unsupported("a position in a sequence that is not known when compiling");
+    if (!given || given->size() != 1) throw ImportError("bad-node", "a position must be one number");
     auto size = static_cast<int64_t>(count);
     int64_t at = given->front() < 0 ? given->front() + size : given->front();
     if (at < 0 || at >= size + static_cast<int64_t>(past_the_end))
         throw ImportError("bad-node", fmt::format("position {} in a sequence of {}", given->front(), count));
     return static_cast<size_t>(at);
+}
+
+// Elements of one type behind each other, so that a position may come from data.
+Value& stack(Node& node, const Values& values) {
+    Values rows;
+    for (Value* value : values) {
+        if (value->type() != values[0]->type())
+            node.unsupported("a position that is not known when compiling, in a sequence of different shapes");
+        rows.push_back(&node.build.unsqueeze(*value, {0}));
+    }
+    if (values.empty()) throw ImportError("bad-node", "a position in an empty sequence");
+    return node.build.concat(rows, 0);
+}
+
+// The same as position(), where only data shows it.
+Value& position_from_data(Node& node, size_t input, size_t count, size_t past_the_end) {
+    GraphBuilder& build = node.build;
+    Value& given = build.cast(build.reshape(node.input(input), {}), DType::I64);
+    auto size = static_cast<int64_t>(count), end = size + static_cast<int64_t>(past_the_end);
+    Value& from_end = build.elementwise("add", given, static_cast<double>(size));
+    Value& at = build.make("where", {&build.elementwise("less", given, 0), &from_end, &given});
+    // What is still negative must not count from the end once more.
+    Value& none = build.dims({end}, {});
+    return build.gather(build.positions(end), build.make("where", {&build.elementwise("less", at, 0), &none, &at}), 0);
+}
+
+// `count` elements of the stack: those in front of the position, and then what `behind` says, place for place.
+Values spliced(Node& node, Value& stacked, Value& position, size_t count,
+               const std::function<Value&(Value& place)>& behind) {
+    GraphBuilder& build = node.build;
+    Values values;
+    for (size_t i = 0; i < count; i++) {
+        Value& place = build.scalar(DType::I64, static_cast<double>(i));
+        Value& is_before = build.elementwise("less", {&place, &position});
+        values.push_back(&build.gather(stacked, build.make("where", {&is_before, &place, &behind(place)}), 0));
+    }
+    return values;
 }
 
 Values sequence_construct(Node& node) {
@@ -47,6 +87,17 @@ Values sequence_empty(Node& node) { return {&make_list(node, {})}; }
 
 Values sequence_insert(Node& node) {
     Values values = list_of(node, 0);
+    if (node.has_input(2) && !is_known(node, 2)) {
+        GraphBuilder& build = node.build;
+        size_t count = values.size() + 1;
+        Value& at = position_from_data(node, 2, values.size(), 1);
+        values.push_back(&node.input(1));
+        Value& last = build.scalar(DType::I64, static_cast<double>(count - 1));
+        return {&make_list(node, spliced(node, stack(node, values), at, count, [&](Value& place) -> Value& {
+                               Value& is_new = build.elementwise("equal", {&place, &at});
+                               return build.make("where", {&is_new, &last, &build.elementwise("sub", place, 1)});
+                           }))};
+    }
     size_t at = node.has_input(2) ? position(node, 2, values.size(), 1) : values.size();
     values.insert(values.begin() + static_cast<std::ptrdiff_t>(at), &node.input(1));
     return {&make_list(node, values)};
@@ -55,24 +106,21 @@ Values sequence_insert(Node& node) {
 Values sequence_erase(Node& node) {
     Values values = list_of(node, 0);
     if (values.empty()) throw ImportError("bad-node", "an empty sequence has nothing to erase");
+    if (node.has_input(1) && !is_known(node, 1)) {
+        Value& at = position_from_data(node, 1, values.size(), 0);
+        return {&make_list(node, spliced(node, stack(node, values), at, values.size() - 1, [&](Value& place) -> Value& {
+                               return node.build.elementwise("add", place, 1);
+                           }))};
+    }
     size_t at = node.has_input(1) ? position(node, 1, values.size(), 0) : values.size() - 1;
     values.erase(values.begin() + static_cast<std::ptrdiff_t>(at));
     return {&make_list(node, values)};
 }
 
-// Where only data shows the position, elements of one shape are put behind each other.
 Values sequence_at(Node& node) {
-    GraphBuilder& build = node.build;
     Values values = list_of(node, 0);
-    if (node.known_numbers(1)) return {values[position(node, 1, values.size(), 0)]};
-    Values stacked;
-    for (Value* value : values) {
-        if (value->type() != values[0]->type())
-            node.unsupported("a position that is not known when compiling, in a sequence of different shapes");
-        stacked.push_back(&build.unsqueeze(*value, {0}));
-    }
-    if (values.empty()) throw ImportError("bad-node", "a position in an empty sequence");
-    return {&build.gather(build.concat(stacked, 0), build.reshape(node.input(1), {}), 0)};
+    if (is_known(node, 1)) return {values[position(node, 1, values.size(), 0)]};
+    return {&node.build.gather(stack(node, values), node.build.reshape(node.input(1), {}), 0)};
 }
 
 Values sequence_length(Node& node) {
