@@ -10,6 +10,7 @@ namespace cuvil::onnx {
 namespace {
 
 constexpr int64_t most_range = int64_t{1} << 24;
+constexpr int64_t most_sizes = 64; // whose values are followed
 
 template <class T> std::string bytes_of(const std::vector<T>& values) {
     return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T)};
@@ -101,6 +102,15 @@ Value& count_of_range(GraphBuilder& build, Value& start, Value& limit, Value& de
                       DType::I64);
 }
 
+// The elements of a short range of sizes.
+std::optional<Shape> known_range(const Value& start, const Value& delta, const Dim& count) {
+    auto length = count.constant();
+    if (!length || *length > most_sizes || !start.elements() || !delta.elements()) return std::nullopt;
+    Shape sizes;
+    for (int64_t i = 0; i < *length; i++) sizes.push_back(start.elements()->at(0) + delta.elements()->at(0) * i);
+    return sizes;
+}
+
 // start, start + delta, ... below limit.
 Values range(Node& node) {
     GraphBuilder& build = node.build;
@@ -118,6 +128,8 @@ Values range(Node& node) {
         Value& counted = count_of_range(build, *operands[0], *operands[1], *operands[2]);
         count = build.counts_of(build.elementwise("maximum", counted, 0), "the number of elements").at(0);
     }
+    if (std::optional<Shape> sizes = known_range(*operands[0], *operands[2], *count))
+        return {&build.dims(*sizes, {*count}, dtype)};
     return {&build.range(*operands[0], *operands[2], *count)};
 }
 
