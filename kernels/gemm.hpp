@@ -119,23 +119,57 @@ INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, co
     }
 }
 
-// ---- Row-major f32: c[m][n] = a[m][k] b[k][n], rows lda and ldc elements apart.
+// ---- f32: c[m][n] = a[m][k] b[k][n], rows lda and ldc elements apart, and the elements of a row of a `a_step`.
 
 struct Gemm {
-    i64 m, n, k, lda, ldc;
+    i64 m, n, k, lda, ldc, a_step = 1;
 };
 
 // Elements of a packed b.
 constexpr i64 packed_size(i64 k, i64 n) { return ceil_div(n, lane_count) * k * lane_count; }
 
+// Turns 16 rows of 16 values into columns, in four rounds that shuffle rows i and i + 8 into each other.
+INLINE void transpose_lanes(vec<f32> (&rows)[lane_count]) {
+    UNROLL for (int round = 0; round < 4; round++) {
+        vec<f32> next[lane_count];
+        UNROLL for (int i = 0; i < lane_count / 2; i++) {
+            const vec<f32> a = rows[i], b = rows[i + lane_count / 2];
+            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            next[2 * i + 1] =
+                __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        }
+        UNROLL for (int i = 0; i < lane_count; i++) { rows[i] = next[i]; }
+    }
+}
+
+// Packs a panel whose columns are contiguous in memory and `stride` apart: `lanes` of them, k values each.
+[[gnu::noinline]] inline void pack_columns(i64 k, i64 lanes, const f32* b, i64 stride, f32* packed) {
+    for (i64 i = 0; i < k; i += lane_count) {
+        const i64 left = smaller(lane_count, k - i);
+        vec<f32> columns[lane_count];
+        UNROLL for (int lane = 0; lane < lane_count; lane++) {
+            columns[lane] = lane < lanes ? load_lanes(b + lane * stride + i, left) : splat(0.0f);
+        }
+        transpose_lanes(columns);
+        UNROLL for (int step = 0; step < lane_count; step++) {
+            if (step < left) {
+                store(packed + (i + step) * lane_count, columns[step]);
+            }
+        }
+    }
+}
+
 // Packs b, whose element (i, j) is b[i * row_stride + j * column_stride], into packed_size(k, n) elements.
 INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride, f32* packed) {
-    for (i64 panel = 0; panel * lane_count < n; panel++) {
+    for (i64 j = 0; j < n; j += lane_count, packed += k * lane_count) {
+        const i64 lanes = smaller(lane_count, n - j);
+        const f32* panel = b + j * column_stride;
+        if (row_stride == 1 && column_stride != 1) {
+            pack_columns(k, lanes, panel, column_stride, packed);
+            continue;
+        }
         for (i64 i = 0; i < k; i++) {
-            for (i64 lane = 0; lane < lane_count; lane++) {
-                i64 j = panel * lane_count + lane;
-                *packed++ = j < n ? b[i * row_stride + j * column_stride] : 0.0f;
-            }
+            store(packed + i * lane_count, load_strided(panel + i * row_stride, column_stride, lanes));
         }
     }
 }
@@ -145,7 +179,7 @@ INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride
 struct GemmTiles {
     Tiles rows, one_row;
 
-    constexpr const Tiles& of(const Gemm& g) const { return g.m == 1 ? one_row : rows; }
+    constexpr const Tiles& of(i64 m) const { return m == 1 ? one_row : rows; }
 };
 
 // For c[m][n] = a[m][k] b[k][n]; each size may be `unknown`.
@@ -181,18 +215,18 @@ constexpr i64 gemm_tasks(const Gemm& g, const GemmTiles& tiles) {
     if (g.m == 0 || g.n == 0) {
         return 0;
     }
-    GemmCut cut = cut_gemm(g, tiles.of(g));
+    GemmCut cut = cut_gemm(g, tiles.of(g.m));
     return cut.row_parts * cut.bundle_parts;
 }
 
 // Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>,
-// At)` with offsets in c, and is stored. T = gemm_tiles(m, n, k).
-template <GemmTiles T, class E>
+// At)` with offsets in c, and is stored. T = gemm_tiles(m, n, k). Run is 0 where a_step is 1, else 1.
+template <GemmTiles T, int Run = 0, class E>
 INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, f32* c, E epilogue) {
-    const Tiles& sizes = T.of(g);
+    const Tiles& sizes = T.of(g.m);
     const GemmCut cut = cut_gemm(g, sizes);
     const i64 panel_step = g.k * lane_count;
-    const Walk walk = {1, 0, 1, 0, 1, 0, g.k};
+    const Walk walk = Run == 0 ? Walk{1, 0, 1, 0, 1, 0, g.k} : Walk{1, 0, 1, 0, g.k, g.a_step, 1};
     const Range bundles = chunk(ceil_div(cut.panels, sizes.panels), cut.bundle_parts, task / cut.row_parts);
     const Range tiles = chunk(cut.tiles, cut.row_parts, task % cut.row_parts);
     alignas(64) f32 out[larger(T.rows.rows * T.rows.panels, T.one_row.panels) * lane_count];
@@ -204,9 +238,9 @@ INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, 
             const Range rows = chunk(g.m, cut.tiles, t);
             const f32* a_rows = a + rows.begin * g.lda;
             if (g.m == 1) {
-                tile_product_of<0, T.one_row>(1, panels, a_rows, g.lda, walk, weights, panel_step, out);
+                tile_product_of<Run, T.one_row>(1, panels, a_rows, g.lda, walk, weights, panel_step, out);
             } else {
-                tile_product_of<0, T.rows>(rows.size(), panels, a_rows, g.lda, walk, weights, panel_step, out);
+                tile_product_of<Run, T.rows>(rows.size(), panels, a_rows, g.lda, walk, weights, panel_step, out);
             }
             const f32* sums = out;
             for (i64 row = rows.begin; row < rows.end; row++) {

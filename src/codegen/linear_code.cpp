@@ -1,6 +1,5 @@
 // Matrix products.
 #include "codegen/step_writer.hpp"
-#include "ops/views.hpp"
 
 namespace cuvil {
 namespace {
@@ -16,66 +15,64 @@ public:
 
 void LinearWriter::emit_gemm() {
     const Type &a = type(0), &b = type(1), &y = result_type();
+    const View left = view(0), result = result_view();
     Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = 1;
-    // A stack of matrices against one matrix is one product with more rows.
     Dim leading = product(a.shape(), 0, a.shape().size() - 2);
-    if (b.rank() == 3)
+    Dim lda = left.strides[left.strides.size() - 2], ldc = result.strides[result.strides.size() - 2];
+    // A stack of matrices against one matrix is one product with more rows.
+    auto rows = row_stride(left), result_rows = row_stride(result);
+    bool is_shared = b.rank() == 3;
+    if (is_shared && rows && result_rows) {
         m = m * leading;
-    else
+        lda = *rows;
+        ldc = *result_rows;
+    } else {
         batch = leading;
-    out_.line("const Gemm g = {{.m = {}, .n = {}, .k = {}, .lda = {}, .ldc = {}}};", size(m), size(n), size(k), size(k),
-              size(n));
+    }
+    bool is_contiguous = left.strides.back().is(1);
+    out_.line("const Gemm g = {{.m = {}, .n = {}, .k = {}, .lda = {}, .ldc = {}, .a_step = {}}};", size(m), size(n),
+              size(k), size(lda), size(ldc), is_contiguous ? "1" : size(left.strides.back()));
     input("a", 0);
     input("b", 1);
     output();
     loop_.declare_operands(out_);
     out_.line("constexpr GemmTiles tiles = gemm_tiles({}, {}, {});", known_size(m), known_size(n), known_size(k));
     Dim work = m * n * k * batch;
-    auto epilogue = [&] {
+    std::string_view run = is_contiguous ? "0" : "1";
+    auto epilogue = [&](std::string_view offset) {
         out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
-        if (!batch.is(1)) out_.line("at.offset += matrix * g.m * g.n;");
+        if (!offset.empty()) out_.line("at.offset += {};", offset);
         loop_.emit_epilogue(out_, "v", "load_lanes({0} + at.offset, at.lanes)",
                             "load_lanes({0} + at.channel, at.lanes)");
         out_.close("};");
     };
     if (batch.is(1)) {
-        epilogue();
-        out_.line(
-            "f.parallel(gemm_tasks(g, tiles), {}, [=](i64 task) {{ gemm_task<tiles>(g, task, a, b, y, epilogue); }});",
-            size(work));
+        epilogue("");
+        out_.line("f.parallel(gemm_tasks(g, tiles), {}, [=](i64 task) {{ gemm_task<tiles, {}>(g, task, a + {}, b, y, "
+                  "epilogue); }});",
+                  size(work), run, size(left.offset));
         return;
     }
     out_.line("const i64 tasks = larger(1, gemm_tasks(g, tiles));");
     out_.open("f.parallel(g.m * g.n == 0 ? 0 : ({}) * tasks, {}, [=](i64 i) {{", size(batch), size(work));
-    out_.line("const i64 matrix = i / tasks;");
-    epilogue();
-    out_.line("gemm_task<tiles>(g, i % tasks, a + matrix * g.m * g.k, b + matrix * packed_size(g.k, g.n), y + matrix * "
-              "g.m * g.n, epilogue);");
+    out_.line("const i64 matrix = i / tasks, result = {};", offset_of_matrix(result, "matrix"));
+    epilogue("result");
+    out_.line("gemm_task<tiles, {}>(g, i % tasks, a + {}, b + {}, y + result, epilogue);", run,
+              offset_of_matrix(left, "matrix"), is_shared ? "0" : "matrix * packed_size(g.k, g.n)");
     out_.close("});");
 }
 
 void LinearWriter::emit_pack() {
-    // The axes of b in the order in which the product sees them.
-    const Shape& x = type(0).shape();
-    std::vector<Dim> x_strides = strides_of(x), strides;
-    std::vector<int64_t> perm = PackOp(*node_).perm();
-    for (size_t i = perm.size(); i < x.size(); i++) perm.push_back(static_cast<int64_t>(i));
-    Shape b;
-    for (int64_t axis : perm) {
-        b.push_back(x.at(static_cast<size_t>(axis)));
-        strides.push_back(x_strides[static_cast<size_t>(axis)]);
-    }
-    size_t rows = b.size() - 2, columns = b.size() - 1;
-    Dim batch = product(b, 0, rows);
+    const View b = view(0);
+    const Type& matrices = type(0);
+    const Dim &k = matrices.dim(-2), &n = matrices.dim(-1);
+    Dim batch = product(matrices.shape(), 0, matrices.shape().size() - 2);
     input("b", 0);
     output();
-    std::string at; // where matrix i begins
-    for (size_t i = 0; i < rows; i++)
-        at += fmt::format(" + i / larger(1, {}) % larger(1, {}) * {}", size(product(b, i + 1, rows)), size(b[i]),
-                          size(strides[i]));
-    out_.line("const i64 k = {}, n = {};", size(b[rows]), size(b[columns]));
-    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b{}, {}, {}, y + i * packed_size(k, n)); }});",
-              size(batch), size(batch * b[rows] * b[columns]), at, size(strides[rows]), size(strides[columns]));
+    out_.line("const i64 k = {}, n = {};", size(k), size(n));
+    out_.line("f.parallel({}, {}, [=](i64 i) {{ pack_b(k, n, b + {}, {}, {}, y + i * packed_size(k, n)); }});",
+              size(batch), size(batch * k * n), offset_of_matrix(b, "i"), size(b.strides[b.strides.size() - 2]),
+              size(b.strides.back()));
 }
 
 void LinearWriter::emit_matmul_any() {

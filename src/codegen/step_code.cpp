@@ -66,14 +66,30 @@ std::string StepWriter::copied_type() const {
     }
 }
 
-std::vector<Dim> StepWriter::strides_of(const Shape& shape) {
-    std::vector<Dim> strides(shape.size());
-    Dim stride = 1;
-    for (size_t i = shape.size(); i-- > 0;) {
-        strides[i] = stride;
-        stride = stride * shape[i];
+std::string StepWriter::offset_of_matrix(const View& view, std::string_view i) const {
+    std::string at = size(view.offset);
+    size_t leading = view.shape.size() - 2;
+    Dim inner = 1;
+    for (size_t axis = leading; axis-- > 0;) {
+        if (!view.strides[axis].is(0))
+            at += fmt::format(" + {} / larger(1, {}) % larger(1, {}) * {}", i, size(inner), size(view.shape[axis]),
+                              size(view.strides[axis]));
+        inner = inner * view.shape[axis];
     }
-    return strides;
+    return at;
+}
+
+View StepWriter::result_view() const {
+    const Shape& shape = result_type().shape();
+    View view{shape, strides_of(shape), 0};
+    auto transpose = c_.plan.stored_transposed.find(node_);
+    if (transpose == c_.plan.stored_transposed.end()) return view;
+    for (size_t i = 0; i < shape.size(); i++) {
+        auto axis = static_cast<size_t>(transpose->second[i]);
+        view.shape[axis] = shape[i];
+        view.strides[axis] = strides_of(shape)[i];
+    }
+    return view;
 }
 
 std::string step_declaration(const Step& step) { return fmt::format("void step_{}(Frame& f)", step.number); }

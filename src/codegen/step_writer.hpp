@@ -87,10 +87,16 @@ protected:
             Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
     }
 
+    // How an operand is read, and how the result is written, in the order of axes that the op gives it.
+    View view(size_t operand) const { return view_of(*node_->operand(operand)); }
+    View result_view() const;
+    // Where matrix i of a stack begins, as an expression.
+    std::string offset_of_matrix(const View& view, std::string_view i) const;
+
     // Copies need no arithmetic, so the element type only has to have the right size.
     std::string copied_type() const;
     // Of a row-major tensor.
-    static std::vector<Dim> strides_of(const Shape& shape);
+    static std::vector<Dim> strides_of(const Shape& shape) { return row_major_strides(shape); }
 
     const StepContext& c_;
     OpNode* node_; // nullptr: a loop of elementwise ops

@@ -2,6 +2,7 @@
 // run time. Every importer builds through this.
 #pragma once
 
+#include "ir/dim_quotient.hpp"
 #include "ir/rewriter.hpp"
 
 #include <cstdint>
@@ -136,8 +137,6 @@ void check_complexity(Value& value);
 
 // NumPy's common shape. Where two sizes may or may not be equal, they are taken to be.
 Shape broadcast_shapes(const Shape& a, const Shape& b);
-// a / b where b divides a for all symbols; nothing otherwise.
-std::optional<Dim> divide_exactly(const Dim& a, const Dim& b);
 // axis counted from the front; throws ImportError ("bad-attribute") when out of range.
 int64_t normal_axis(int64_t axis, int64_t rank);
 // Each normal, sorted; throws when one stands twice.

@@ -62,7 +62,6 @@ const OpDef defs[] = {
         .summary =
             "The right side of a matmul in panels of 16 columns, [..., ceil(N / 16), K, 16]; made by planning only",
         .operands = {{"b", Accepts::F32}},
-        .attributes = {{"perm", AttributeKind::Ints, std::vector<int64_t>{}}}, // b is read as if transposed by it
         .lower = kernel("pack_b"),
     },
 };

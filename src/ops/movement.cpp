@@ -110,6 +110,8 @@ void infer_pad(Inference& in) {
     in.result(x.with_layout({}).with_shape(std::move(shape)));
 }
 
+[[noreturn]] void refuse(Inference& in) { in.fail("is made by planning only"); }
+
 const OpDef defs[] = {
     {
         .name = "identity",
@@ -167,6 +169,18 @@ const OpDef defs[] = {
                        {"value", AttributeKind::Float, 0.0}},
         .infer = infer_pad,
         .lower = kernel("pad"),
+    },
+    {
+        .name = "view",
+        .summary =
+            "Elements of x, read from an offset on in strides; its leading axes may be cut otherwise than those of "
+            "the result; made by planning only",
+        .operands = {{"x"}},
+        .attributes = {{"shape", AttributeKind::Dims},
+                       {"strides", AttributeKind::Dims},
+                       {"offset", AttributeKind::Dims}},
+        .infer = refuse,
+        .lower = alias,
     },
     {
         .name = "relayout",

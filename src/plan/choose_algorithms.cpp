@@ -1,6 +1,7 @@
 #include "ir/rewriter.hpp"
 #include "plan/pack.hpp"
 #include "plan/plan.hpp"
+#include "plan/views.hpp"
 
 #include <cstring>
 
@@ -132,31 +133,53 @@ private:
         packed_shape.insert(packed_shape.end(), {Dim::ceildiv(b.type().dim(-1), 16), b.type().dim(-2), Dim(16)});
         Type packed_type = Type::tensor(DType::F32, packed_shape);
         auto bytes = b.type().rank() == 2 ? constant_bytes(edit_.program(), b) : std::nullopt;
-        if (!bytes) {
-            pack(node, packed_type);
-            return "gemm";
+        if (bytes) {
+            std::vector<float> packed =
+                pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
+            edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
+        } else {
+            OpNode& pack = edit_.create_typed("pack", {&b}, {}, {packed_type});
+            plan_.kernels[&pack] = "pack_b";
+            edit_.set_operand(node, 1, &pack.result());
+            edit_.insert_before(pack);
+            read_in_place(pack, 0);
+            edit_.insert_before(node);
         }
-        std::vector<float> packed =
-            pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
-        edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
+        read_in_place(node, 0);
+        write_transposed(node);
         return "gemm";
     }
 
-    // Packing reads b by strides, so a transpose before it needs no step of its own.
-    void pack(OpNode& matmul, const Type& packed_type) {
-        Value* b = matmul.operand(1);
-        OpNode* transpose = b->producer();
-        if (!transpose || transpose->op() != "transpose" || !b->has_one_use() || transpose->parent() != matmul.parent())
-            transpose = nullptr;
-        Attributes attributes;
-        if (transpose) attributes["perm"] = transpose->attribute("perm");
-        Value* read = transpose ? transpose->operand(0) : b;
-        OpNode& pack = edit_.create_typed("pack", {read}, std::move(attributes), {packed_type});
-        plan_.kernels[&pack] = "pack_b";
-        edit_.set_operand(matmul, 1, &pack.result());
-        if (!transpose) return;
-        plan_.kernels.erase(transpose);
-        edit_.erase(*transpose);
+    // The node's kernel takes strides: what is copied only for it is not copied.
+    void read_in_place(OpNode& node, size_t i) {
+        Value* operand = node.operand(i);
+        auto traced = operand ? trace_view(*operand) : std::nullopt;
+        if (!traced) return;
+        edit_.set_operand(node, i, &make_view(edit_, *operand, *traced));
+        erase_unused(operand->producer());
+    }
+
+    void erase_unused(OpNode* node) {
+        while (node && node->result().uses().empty()) {
+            OpNode* before = node->operand(0)->producer();
+            plan_.kernels.erase(node);
+            edit_.erase(*node);
+            node = before && before->results().size() == 1 && only_moves(*before) ? before : nullptr;
+        }
+    }
+
+    // The node's kernel writes rows at any places: a transpose that moves whole ones is its way of storing them.
+    void write_transposed(OpNode& node) {
+        Value& y = node.result();
+        if (!y.has_one_use()) return;
+        OpNode& transpose = *y.uses()[0].node;
+        if (transpose.op() != "transpose" || transpose.parent() != node.parent()) return;
+        const auto& perm = transpose.get<std::vector<int64_t>>("perm");
+        if (perm.back() != static_cast<int64_t>(perm.size()) - 1) return;
+        plan_.stored_transposed[&node] = perm;
+        y.set_type(transpose.result().type());
+        plan_.kernels.erase(&transpose);
+        edit_.replace(transpose, y);
     }
 
     Rewriter edit_;

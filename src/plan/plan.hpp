@@ -74,6 +74,8 @@ struct Check {
 
 struct Plan {
     std::map<const OpNode*, std::string> kernels; // template of kernels/ that computes the node: "conv2d", "conv_any"
+    // Of products: the transpose that is stored in place of the result, whose type it has taken.
+    std::map<const OpNode*, std::vector<int64_t>> stored_transposed;
     RegionPlan main;
 
     std::vector<Buffer> buffers;
@@ -98,8 +100,8 @@ struct Plan {
     int buffer(const Value& value) const; // throws InternalError if it has none
 };
 
-// Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` nodes. Throws
-// Refused for dtypes that no kernel computes in.
+// Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` and `view` nodes.
+// Throws Refused for dtypes that no kernel computes in.
 Plan choose_algorithms(Program& program);
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);
@@ -108,7 +110,21 @@ void fuse_loops(Program& program, Plan& plan);
 // Places every value; the program is frozen from here on.
 void plan_memory(Program& program, Plan& plan);
 
-// The value whose memory `value` is: through reshapes and identities.
+// How a kernel reads or writes a tensor: the element at (i, j, ...) lies at offset + i * strides[0] + j * strides[1] +
+// ..., in elements. The last two axes are the tensor's; the others may be cut in another way, in the same order.
+struct View {
+    Shape shape;
+    std::vector<Dim> strides;
+    Dim offset;
+};
+// Of an operand: by its `view` node, else row by row.
+View view_of(const Value& value);
+// Of a row-major tensor.
+std::vector<Dim> row_major_strides(const Shape& shape);
+// The stride of all axes but the last as one; nothing where they have none.
+std::optional<Dim> row_stride(const View& view);
+
+// The value whose memory `value` is: through reshapes, identities and views.
 const Value& alias_root(const Value& value);
 // The operand behind broadcasts, which elementwise loops read in place.
 Value& behind_broadcast(Value& value);
