@@ -14,7 +14,8 @@ namespace {
 // property of the program, never of the machine, since it decides the bytes of the file.
 constexpr size_t steps_per_source = 24;
 
-constexpr std::string_view kernel_headers = R"(#include "kernels/conv.hpp"
+constexpr std::string_view kernel_headers = R"(#include "kernels/attention.hpp"
+#include "kernels/conv.hpp"
 #include "kernels/conv_transpose.hpp"
 #include "kernels/cumulative.hpp"
 #include "kernels/depthwise.hpp"

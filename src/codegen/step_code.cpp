@@ -20,7 +20,7 @@ public:
 const KernelCode* find_code(std::string_view kernel) {
     for (std::span<const KernelCode> table :
          {window_code(), sampling_code(), recurrent_code(), linear_code(), reduction_code(), movement_code(),
-          indexing_code(), order_code(), data_code()})
+          indexing_code(), order_code(), data_code(), attention_code()})
         if (auto found = std::ranges::find(table, kernel, &KernelCode::kernel); found != table.end()) return &*found;
     return nullptr;
 }

@@ -19,6 +19,7 @@ struct KernelCode {
 };
 
 // The tables.
+std::span<const KernelCode> attention_code();
 std::span<const KernelCode> data_code();
 std::span<const KernelCode> indexing_code();
 std::span<const KernelCode> linear_code();

@@ -2,6 +2,9 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
+#include <algorithm>
+#include <limits>
+
 namespace cuvil {
 namespace {
 
@@ -30,6 +33,38 @@ void infer_eliminate(Inference& in) {
     in.result(x.with_layout({}));
 }
 
+// q [..., M, D], k [..., D, N], v [..., N, W] -> [..., M, W]; leading dimensions are equal.
+void infer_attention(Inference& in) {
+    const Type &q = in.ranked(0), &k = in.ranked(1), &v = in.ranked(2);
+    auto fits = [&](const Type& type, const Dim& rows, const Dim& columns) {
+        return type.rank() == q.rank() && type.dim(-2) == rows && type.dim(-1) == columns &&
+               std::equal(q.shape().begin(), q.shape().end() - 2, type.shape().begin());
+    };
+    bool fit = q.rank() >= 2 && k.rank() == q.rank() && v.rank() == q.rank() && fits(k, q.dim(-1), k.dim(-1)) &&
+               fits(v, k.dim(-1), v.dim(-1));
+    if (!fit) in.fail("operands do not fit each other: " + q.text() + ", " + k.text() + " and " + v.text());
+    if (in.has_operand(3)) {
+        const Type& mask = in.ranked(3);
+        if (!fits(mask, q.dim(-2), k.dim(-1)) || (mask.dtype() != DType::F32 && mask.dtype() != DType::Bool))
+            in.fail("operand 'mask' is " + mask.text() + ", expected f32 or bool, one for each score");
+    }
+    Shape shape = q.shape();
+    shape.back() = v.dim(-1);
+    in.result(q.with_shape(std::move(shape)));
+}
+
+const TestGrid attention_grid{{{{1, 1}, {1, 1}, {1, 1}, {1, 1}},
+                               {{3, 5}, {5, 7}, {7, 4}, {3, 7}},
+                               {{0, 4}, {4, 3}, {3, 2}, {0, 3}},
+                               {{2, 4}, {4, 1}, {1, 0}, {2, 1}},
+                               {{1, 16}, {16, 200}, {200, 16}, {1, 200}},
+                               {{70, 33}, {33, 65}, {65, 17}, {70, 65}},
+                               {{31, 130}, {130, 64}, {64, 130}, {31, 64}},
+                               {{2, 3, 17, 8}, {2, 3, 8, 33}, {2, 3, 33, 8}, {2, 3, 17, 33}}},
+                              {"f32"},
+                              -1,
+                              1};
+
 const TestGrid matmul_grid{{{{1, 1}, {1, 1}},
                             {{3, 5}, {5, 7}},
                             {{17, 33}, {33, 31}},
@@ -56,6 +91,23 @@ const OpDef defs[] = {
         .operands = {{"x", Accepts::Floating}},
         .infer = infer_eliminate,
         .lower = kernel("eliminate"),
+    },
+    {
+        .name = "attention",
+        .summary =
+            "softmax(q @ k * scale + mask) @ v over the last two axes; where a mask of bools is false, `fill` takes "
+            "the place of the scaled score",
+        .operands = {{"q", Accepts::F32},
+                     {"k", Accepts::F32},
+                     {"v", Accepts::F32},
+                     {"mask", Accepts::Any, OperandDef::Optional}},
+        .attributes = {{"scale", AttributeKind::Float, 1.0},
+                       {"fill", AttributeKind::Float, -std::numeric_limits<double>::infinity()}},
+        .infer = infer_attention,
+        .lower = kernel("attention"),
+        .reference = "(lambda e: e / e.sum(-1, keepdims=True) @ v)(np.exp(q @ k + mask - (q @ k + mask).max(-1, "
+                     "keepdims=True)))",
+        .tests = &attention_grid,
     },
     {
         .name = "pack",

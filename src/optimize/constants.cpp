@@ -1,5 +1,6 @@
 #include "optimize/constants.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace cuvil {
@@ -49,6 +50,13 @@ std::optional<std::vector<double>> constant_floats(const Program& program, const
     if (value.type().dtype() == DType::F32) return decode<float>(*bytes);
     if (value.type().dtype() == DType::F64) return decode<double>(*bytes);
     return std::nullopt;
+}
+
+std::optional<double> only_number(const Program& program, const Value& value) {
+    auto elements = constant_floats(program, behind_broadcast(value));
+    if (!elements || elements->empty()) return std::nullopt;
+    bool is_one_number = std::ranges::all_of(*elements, [&](double e) { return e == elements->front(); });
+    return is_one_number ? std::optional(elements->front()) : std::nullopt;
 }
 
 std::string float_bytes(std::span<const double> elements, DType dtype) {

@@ -20,6 +20,9 @@ bool is_filled_with(const Program& program, const Value& value, double number);
 // The elements of an f32 or f64 constant; nothing for other values.
 std::optional<std::vector<double>> constant_floats(const Program& program, const Value& value);
 
+// The one number that all elements of an f32 or f64 constant, or of a broadcast of one, are; NaN is none.
+std::optional<double> only_number(const Program& program, const Value& value);
+
 // Elements of an f32 or f64 tensor, each rounded to the nearest value of `dtype`.
 std::string float_bytes(std::span<const double> elements, DType dtype);
 

@@ -19,7 +19,8 @@ size_t fuse_region(Region& region, const RuleSet& rules, Rewriter& rewriter) {
 
 void fuse_operators(FuncIR& function, PassContext& context) {
     Rewriter rewriter(context.program, function);
-    RuleSet rules(RuleKind::Fuse, context.program.ops(), {channel_rules(), activation_rules(), normalization_rules()});
+    RuleSet rules(RuleKind::Fuse, context.program.ops(),
+                  {channel_rules(), activation_rules(), normalization_rules(), attention_rules()});
     while (size_t changes = fuse_region(function.body(), rules, rewriter)) context.changes += changes;
 }
 

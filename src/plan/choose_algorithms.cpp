@@ -50,6 +50,7 @@ private:
         if (node.op() == "conv2d") return choose_conv2d(node);
         if (node.op() == "conv_transpose2d") return choose_conv_transpose(node);
         if (node.op() == "matmul") return choose_matmul(node);
+        if (node.op() == "attention") return choose_attention(node);
         if (node.def().lower.text == "recurrent") return choose_recurrent(node);
         if (node.op() == "max_pool2d" || node.op() == "avg_pool2d") return "pool_any";
         return std::string(node.def().lower.text);
@@ -150,11 +151,18 @@ private:
         return "gemm";
     }
 
+    std::string choose_attention(OpNode& node) {
+        read_in_place(node, 0, [](const View& view) { return view.strides.back().is(1); });
+        for (size_t i = 1; i < node.operands().size(); i++) read_in_place(node, i);
+        write_transposed(node);
+        return "attention";
+    }
+
     // The node's kernel takes strides: what is copied only for it is not copied.
-    void read_in_place(OpNode& node, size_t i) {
+    void read_in_place(OpNode& node, size_t i, bool (*can_read)(const View&) = [](const View&) { return true; }) {
         Value* operand = node.operand(i);
         auto traced = operand ? trace_view(*operand) : std::nullopt;
-        if (!traced) return;
+        if (!traced || !can_read(traced->view)) return;
         edit_.set_operand(node, i, &make_view(edit_, *operand, *traced));
         erase_unused(operand->producer());
     }

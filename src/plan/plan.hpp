@@ -74,7 +74,7 @@ struct Check {
 
 struct Plan {
     std::map<const OpNode*, std::string> kernels; // template of kernels/ that computes the node: "conv2d", "conv_any"
-    // Of products: the transpose that is stored in place of the result, whose type it has taken.
+    // Of products and attention: the transpose that is stored in place of the result, whose type it has taken.
     std::map<const OpNode*, std::vector<int64_t>> stored_transposed;
     RegionPlan main;
 

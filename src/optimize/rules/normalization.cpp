@@ -7,14 +7,6 @@
 namespace cuvil {
 namespace {
 
-// The number that a constant holds everywhere.
-std::optional<double> only_number(const MatchContext& match, std::string_view name) {
-    auto elements = constant_floats(match.program(), behind_broadcast(*match[name]));
-    if (!elements || elements->empty()) return std::nullopt;
-    bool is_one_number = std::ranges::all_of(*elements, [&](double e) { return e == elements->front(); });
-    return is_one_number ? std::optional(elements->front()) : std::nullopt;
-}
-
 // The first of the axes, if they are all of x's from there on; the kernels take rows of neighbours.
 std::optional<int64_t> first_of_last_axes(const MatchContext& match) {
     int64_t rank = match["x"]->type().rank();
@@ -27,12 +19,15 @@ std::optional<int64_t> first_of_last_axes(const MatchContext& match) {
     return axes.empty() ? std::nullopt : std::optional(first);
 }
 
-bool normalizes_rows(const MatchContext& match) { return first_of_last_axes(match) && only_number(match, "epsilon"); }
+bool normalizes_rows(const MatchContext& match) {
+    return first_of_last_axes(match) && only_number(match.program(), *match["epsilon"]);
+}
 
 auto norm(std::string_view op) {
     return [op](const MatchResult& match) -> FusedOp {
-        return &match.make(op, {match["x"]},
-                           {{"axis", *first_of_last_axes(match)}, {"epsilon", *only_number(match, "epsilon")}});
+        return &match.make(
+            op, {match["x"]},
+            {{"axis", *first_of_last_axes(match)}, {"epsilon", *only_number(match.program(), *match["epsilon"])}});
     };
 }
 

@@ -115,5 +115,6 @@ std::span<const Rule> shape_rules();
 std::span<const Rule> channel_rules();
 std::span<const Rule> activation_rules();
 std::span<const Rule> normalization_rules();
+std::span<const Rule> attention_rules();
 
 } // namespace cuvil

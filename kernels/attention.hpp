@@ -1,0 +1,218 @@
+#pragma once
+// Attention, y = softmax(q k * scale + mask) v, for one of a stack of heads, without its scores in memory as a whole:
+//
+//             keys ->                     width ->
+//           | k k k k . . |             | v v v v |     keys
+//           | k k k k . . |  depth      | . . . . |      |
+//     q q   | s s s s . . |  scores     | y y y y |      v     rows of queries
+//
+// A task has some rows. It walks along the keys in blocks of 64, packs a block of k and of v into panels, and has of
+// each row the largest score so far, the sum of the powers exp(score - largest), and in y the sum of powers times v.
+// Where a block has a larger score, sum and y are first multiplied by exp(largest before - largest now). So a score is
+// one chain of fma in rising depth, an element of y one in rising key between these multiplications: the bits depend on
+// nothing but the length of a block.
+#include "kernels/gemm.hpp"
+#include "kernels/math.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+// Steps between neighbours are in elements; those of q along the depth and of y along the width are 1.
+struct Attention {
+    i64 rows, keys, depth, width;
+    i64 q_row, k_depth, k_key, v_key, v_width, mask_row, mask_key, y_row;
+    f32 scale;
+    f32 fill; // takes the place of a score whose mask is false
+};
+
+// What a task packs at once, of k and of v; and the largest number of its rows.
+inline constexpr i64 attention_block = 64;
+
+// The tiles of rows and panels, for a number of rows that may be `unknown`.
+constexpr GemmTiles attention_tiles(i64 rows) {
+    GemmTiles tiles = gemm_tiles(rows, attention_block, attention_block);
+    // A last block may have any number of panels.
+    tiles.rows.panel_counts = (u32(2) << tiles.rows.panels) - 2;
+    tiles.one_row.panel_counts = (u32(2) << tiles.one_row.panels) - 2;
+    return tiles;
+}
+
+// The number of tasks of one head.
+constexpr i64 attention_tasks(const Attention& g, const GemmTiles& t) {
+    const i64 tiles = ceil_div(g.rows, t.of(g.rows).rows);
+    return ceil_div(tiles, attention_block / t.of(g.rows).rows);
+}
+
+// c[Rows][Panels * 16], of which `columns` are there, + the products of rows of a with the panels: the chains of c go
+// on.
+template <int Rows, int Panels>
+[[gnu::noinline]] void tile_onto(const f32* a, i64 row_step, i64 k, const f32* packed, i64 panel_step, f32* c,
+                                 i64 c_row, i64 columns) {
+    constexpr int anchors = (Rows + 2) / 3;
+    vec<f32> sum[Rows][Panels];
+    const f32* row[anchors];
+    UNROLL for (int anchor = 0; anchor < anchors; anchor++) {
+        row[anchor] = a + anchor * 3 * row_step;
+        hide_origin(row[anchor]);
+    }
+    const bool full = columns >= Panels * lane_count;
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) {
+            const f32* from = c + r * c_row + p * lane_count;
+            sum[r][p] = full ? load(from) : load_lanes(from, columns - p * lane_count);
+        }
+    }
+    for (; k >= 4; k -= 4) {
+        tile_steps<4>(sum, row, row_step, packed, panel_step);
+    }
+    for (; k > 0; k--) {
+        tile_steps<1>(sum, row, row_step, packed, panel_step);
+    }
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) {
+            f32* to = c + r * c_row + p * lane_count;
+            if (full) {
+                store(to, sum[r][p]);
+            } else {
+                store_lanes(to, sum[r][p], columns - p * lane_count);
+            }
+        }
+    }
+}
+
+// tile_onto with run-time numbers of rows and panels, of those that occur in `T`.
+template <Tiles T, Tile Size = T.first()>
+INLINE void tile_onto_of(i64 rows, i64 panels, const f32* a, i64 row_step, i64 k, const f32* packed, i64 panel_step,
+                         f32* c, i64 c_row, i64 columns) {
+    if constexpr (Size.rows > 0) {
+        if (rows == Size.rows && panels == Size.panels) {
+            tile_onto<Size.rows, Size.panels>(a, row_step, k, packed, panel_step, c, c_row, columns);
+        } else {
+            tile_onto_of<T, T.next(Size)>(rows, panels, a, row_step, k, packed, panel_step, c, c_row, columns);
+        }
+    }
+}
+
+// The same for any number of columns and for the rows of some tiles of `count`, into which `g.rows` rows are cut.
+template <GemmTiles T>
+INLINE void product_onto(i64 all_rows, i64 count, Range tiles, const f32* a, i64 row_step, i64 k, const f32* packed,
+                         f32* c, i64 c_row, i64 columns) {
+    const i64 bundle = T.of(all_rows).panels * lane_count;
+    const i64 first = chunk(all_rows, count, tiles.begin).begin;
+    for (i64 column = 0; column < columns; column += bundle) {
+        const i64 left = smaller(bundle, columns - column);
+        const i64 panels = ceil_div(left, lane_count);
+        for (i64 t = tiles.begin; t < tiles.end; t++) {
+            const Range rows = chunk(all_rows, count, t);
+            const f32* a_row = a + (rows.begin - first) * row_step;
+            f32* c_tile = c + (rows.begin - first) * c_row + column;
+            if (all_rows == 1) {
+                tile_onto_of<T.one_row>(1, panels, a_row, row_step, k, packed + column * k, k * lane_count, c_tile,
+                                        c_row, left);
+            } else {
+                tile_onto_of<T.rows>(rows.size(), panels, a_row, row_step, k, packed + column * k, k * lane_count,
+                                     c_tile, c_row, left);
+            }
+        }
+    }
+}
+
+// ---- Masks: some numbers to add, truth values, or none
+
+INLINE vec<f32> masked(vec<f32> score, const f32* mask, i64 step, i64 lanes, f32) {
+    return score + load_strided(mask, step, lanes);
+}
+
+INLINE vec<f32> masked(vec<f32> score, const bool* mask, i64 step, i64 lanes, f32 fill) {
+    return select(convert<u32>(load_strided(mask, step, lanes)) != 0u, score, splat(fill));
+}
+
+struct NoMask {};
+
+INLINE vec<f32> masked(vec<f32> score, const NoMask*, i64, i64, f32) { return score; }
+
+// What is known of a row.
+struct RowState {
+    f32 largest, sum;
+};
+
+// Turns the n <= attention_block products of a row into powers, and returns by what the row's y is to be multiplied.
+// What lies behind the n scores takes no part.
+template <class M> INLINE f32 soften(const Attention& g, i64 n, f32* scores, const M* mask, RowState& row) {
+    constexpr i64 panels = attention_block / lane_count;
+    vec<f32> score[panels];
+    UNROLL for (i64 p = 0; p < panels; p++) {
+        const i64 at = p * lane_count, lanes = larger(0, smaller(lane_count, n - at));
+        score[p] = masked(load(scores + at) * splat(g.scale), mask + at * g.mask_key, g.mask_key, lanes, g.fill);
+        score[p] = select_lanes(lanes, score[p], splat(-infinity_of<f32>));
+    }
+    static_assert(panels == 4);
+    const vec<f32> largest = maximum(maximum(score[0], score[1]), maximum(score[2], score[3]));
+    const f32 now = maximum(row.largest, combine_lanes(largest, [](auto a, auto b) { return maximum(a, b); }));
+    // As long as all scores are -inf their powers are 0.
+    const f32 zero = now == -infinity_of<f32> ? 0.0f : now;
+    vec<f32> sum = splat(0.0f);
+    UNROLL for (i64 p = 0; p < panels; p++) {
+        const vec<f32> power = exp_of_negative(score[p] - splat(zero));
+        sum = sum + power;
+        store(scores + p * lane_count, power);
+    }
+    const f32 factor = exp_of_negative(row.largest - zero);
+    row.sum = row.sum * factor + sum_lanes(sum);
+    row.largest = now;
+    return factor;
+}
+
+// The part of y that belongs to a task of one head. T = attention_tiles(rows).
+template <GemmTiles T, class M>
+INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32* k, const f32* v, const M* mask,
+                           f32* y) {
+    constexpr i64 block = attention_block;
+    const i64 count = ceil_div(g.rows, T.of(g.rows).rows);
+    const Range tiles = chunk(count, attention_tasks(g, T), task);
+    const i64 first = chunk(g.rows, count, tiles.begin).begin;
+    const i64 rows = chunk(g.rows, count, tiles.end - 1).end - first;
+    alignas(64) f32 packed[block * block];
+    alignas(64) f32 scores[block * block];
+    RowState state[block];
+    q += first * g.q_row, y += first * g.y_row, mask += first * g.mask_row;
+    for (i64 r = 0; r < rows; r++) {
+        state[r] = {-infinity_of<f32>, 0.0f};
+        for_lanes(g.width, [&](i64 i, i64 lanes) { store_lanes(y + r * g.y_row + i, splat(0.0f), lanes); });
+    }
+    for (i64 key = 0; key < g.keys; key += block) {
+        const i64 n = smaller(block, g.keys - key);
+        for (i64 i = 0; i < rows * block; i += lane_count) {
+            store(scores + i, splat(0.0f));
+        }
+        for (i64 at = 0; at < g.depth; at += block) {
+            const i64 depth = smaller(block, g.depth - at);
+            pack_b(depth, n, k + key * g.k_key + at * g.k_depth, g.k_depth, g.k_key, packed);
+            product_onto<T>(g.rows, count, tiles, q + at, g.q_row, depth, packed, scores, block, n);
+        }
+        for (i64 r = 0; r < rows; r++) {
+            const f32 factor = soften(g, n, scores + r * block, mask + r * g.mask_row + key * g.mask_key, state[r]);
+            if (factor != 1.0f) {
+                f32* row = y + r * g.y_row;
+                for_lanes(g.width, [&](i64 i, i64 lanes) {
+                    store_lanes(row + i, load_lanes(row + i, lanes) * splat(factor), lanes);
+                });
+            }
+        }
+        for (i64 at = 0; at < g.width; at += block) {
+            const i64 width = smaller(block, g.width - at);
+            pack_b(n, width, v + key * g.v_key + at * g.v_width, g.v_key, g.v_width, packed);
+            product_onto<T>(g.rows, count, tiles, scores, block, n, packed, y + at, g.y_row, width);
+        }
+    }
+    // Without keys there is no sum, and y is 0.
+    for (i64 r = 0; g.keys > 0 && r < rows; r++) {
+        f32* row = y + r * g.y_row;
+        for_lanes(g.width, [&](i64 i, i64 lanes) {
+            store_lanes(row + i, load_lanes(row + i, lanes) / splat(state[r].sum), lanes);
+        });
+    }
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil
