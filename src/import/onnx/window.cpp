@@ -88,7 +88,11 @@ Window read_window(const Node& node, const std::vector<int64_t>* kernel) {
                 window.low[i] = pads[i];
                 window.high[i] = pads[axes + i];
             }
-            if (node.has_attribute("ceil_mode") && node.integer("ceil_mode") != 0) round_up(window, i, size, extent);
+            bool rounds_up = node.has_attribute("ceil_mode") && node.integer("ceil_mode") != 0;
+            if (rounds_up) round_up(window, i, size, extent);
+            int64_t beyond = rounds_up ? window.strides[i] - 1 : 0; // of the padding, for the only window
+            node.build.require_at_least(size + window.low[i] + window.high[i] - (extent - beyond), 0,
+                                        fmt::format("axis {} with its padding, less the window of {},", 2 + i, extent));
         }
     }
     return window;

@@ -24,7 +24,7 @@ struct Window {
 };
 
 // The window over input 0, which must have one to three spatial axes. `kernel` is that of the weights; pools have it as
-// an attribute.
+// an attribute. An axis that holds no window is refused, here or while running.
 Window read_window(const Node& node, const std::vector<int64_t>* kernel);
 
 // The attribute, one integer of `least` to 2^30 for each of `count`, else `fallback` for all.
