@@ -88,9 +88,11 @@ INLINE void finish_pixels(i64 pixels, const f32* sums, i64 sums_step, i64 channe
     }
 }
 
-// How the micro-kernel walks a window. Taps that lie behind each other are one run.
+// How the micro-kernel walks a window in the channels of p, which may be a group of those of x. Taps that lie behind
+// each other are one run.
 INLINE Walk window_walk(const Conv2d& p, const Blocked& xl) {
-    return {xl.blocks(), xl.plane(), p.r, p.dilation_h * xl.row(), p.s, p.dilation_w * lane_count, lane_count};
+    return {ceil_div(p.c, lane_count), xl.plane(), p.r, p.dilation_h * xl.row(), p.s,
+            p.dilation_w * lane_count, lane_count};
 }
 INLINE Walk window_walk(const Conv2d& p, const Padded& xl) {
     const i64 row_step = p.dilation_h * xl.row();
