@@ -169,6 +169,34 @@ def test_pools(spatial, kernel, strides, dilations):
         close(run("LpPool", {"x": x}, {}, p=p, **options), by(lambda v, p=p: np.sum(np.abs(v) ** p)) ** (1 / p), 4e-6)
 
 
+@pytest.mark.parametrize("padding", ["SAME_UPPER", "SAME_LOWER"])
+@pytest.mark.parametrize("spatial", [(9,), (6, 7), (4, 5, 6)])
+def test_averages_of_what_is_there(spatial, padding: str):
+    """The padding depends on the size and does not count."""
+    x, axes = values(2, 3, *spatial), len(spatial)
+    total = [max((-(-n // 2) - 1) * 2 + 3 - n, 0) for n in spatial]
+    small, large = [t // 2 for t in total], [t - t // 2 for t in total]
+    pads = small + large if padding == "SAME_UPPER" else large + small
+    want = pooled(x, (3,) * axes, (2,) * axes, (1,) * axes, pads, lambda taps: np.mean([float(x[t]) for t in taps]))
+    got = run("AveragePool", {"x": x}, {}, kernel_shape=[3] * axes, strides=[2] * axes, auto_pad=padding)
+    close(got, want)
+
+
+def test_transposed_convolution_to_a_given_shape():
+    """What is cut from the beginning depends on the size of x."""
+    x, w = values(1, 2, 5, 6), values(2, 3, 3, 4)
+    for padding in ("NOTSET", "SAME_UPPER"):
+        for shape in ((9, 11), (10, 13)):
+            whole = np.zeros((1, 3, 14, 20))
+            for i, j in np.ndindex(5, 6):
+                whole[0, :, 2 * i : 2 * i + 3, 2 * j : 2 * j + 4] += np.einsum("c,ckrs->krs", x[0, :, i, j], w)
+            starts = [max(n - size, 0) for n, size in zip((11, 14), shape, strict=True)]
+            starts = [t // 2 if padding == "SAME_UPPER" else t - t // 2 for t in starts]
+            want = whole[:, :, starts[0] : starts[0] + shape[0], starts[1] : starts[1] + shape[1]]
+            got = run("ConvTranspose", {"x": x}, {"w": w}, strides=[2, 2], output_shape=shape, auto_pad=padding)
+            close(got, want)
+
+
 @pytest.mark.parametrize(("spatial", "kernel"), [((9,), (3,)), ((6, 7), (3, 2)), ((4, 5, 6), (2, 3, 2))])
 def test_indices_of_max_pool(spatial, kernel):
     x = values(2, 3, *spatial)
@@ -338,7 +366,7 @@ def test_resize_by_what_data_gives():
 def test_resize_by_what_data_gives_in_the_first_definitions():
     """The nearest element is the one before x / scale, or behind it along axes that become shorter."""
     x = values(1, 1, 6, 6)
-    ports = [value("x", x.shape), value("scales", [4])]
+    ports = [value("x", x.shape), value("scales", ["K"])]
     for op, opset in (("Resize", 10), ("Upsample", 9)):
         module = cuvil.compile(model([node(op, ["x", "scales"], "y")], ports, ["y"], opset=opset), target="native")
         for scales in ((1, 1, 0.75, 2), (1, 1, 1.5, 0.6)):

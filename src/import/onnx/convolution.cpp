@@ -73,7 +73,7 @@ Values conv(Node& node) {
 
 // One axis of a transposed convolution.
 struct Cut {
-    int64_t begin; // what is cut from the result's beginning
+    Dim begin; // what is cut from the result's beginning
     Dim size;
 };
 
@@ -90,10 +90,8 @@ Cut cut_of(const Node& node, size_t i, int64_t kernel, int64_t stride, int64_t d
     }
     Dim size = in * Dim(stride);
     if (node.has_attribute("output_shape")) size = read_integers(node, "output_shape", axes, 0, 0)[i];
-    auto excess = (whole - size).constant();
-    if (!excess) node.unsupported("\"output_shape\" for an axis whose size is open");
-    int64_t total = std::max<int64_t>(*excess, 0);
-    return {node.text("auto_pad", "NOTSET") == "SAME_UPPER" ? total / 2 : total - total / 2, size};
+    Dim total = Dim::max(whole - size, 0), half = Dim::floordiv(total, 2);
+    return {node.text("auto_pad", "NOTSET") == "SAME_UPPER" ? half : total - half, size};
 }
 
 // x [N,C,...], w [C,K/group,...], bias [K].
@@ -108,25 +106,31 @@ Values conv_transpose(Node& node) {
     std::vector<int64_t> strides = read_integers(node, "strides", axes, 1, 1);
     std::vector<int64_t> dilations = read_integers(node, "dilations", axes, 1, 1);
     std::vector<int64_t> pads;
+    std::vector<Cut> open; // what begins at a place that depends on a size is cut out afterwards
     Shape sizes;
     for (size_t i = 0; i < axes; i++) {
         Cut cut = cut_of(node, i, kernel[i], strides[i], dilations[i]);
         if (auto size = cut.size.constant(); size && *size < 0)
             throw ImportError("shape-mismatch", fmt::format("the padding is more than axis {} of the result", 2 + i));
-        pads.push_back(cut.begin);
-        sizes.push_back(cut.size);
+        auto begin = cut.begin.constant();
+        pads.push_back(begin.value_or(0));
+        sizes.push_back(begin ? cut.size : cut.begin + cut.size);
+        open.push_back(begin ? Cut{0, cut.size} : cut);
     }
     if (axes == 1) {
         for (auto* list : {&strides, &dilations}) list->insert(list->begin(), 1);
         pads.insert(pads.begin(), 0);
         sizes.insert(sizes.begin(), 1);
     }
-    Value& result = build.make(
+    Value* result = &build.make(
         axes == 3 ? "conv_transpose3d" : "conv_transpose2d",
         {&image(node, weights.sizes[0]), &make_two_dimensional(build, node.input(1)),
          bias(node, weights.sizes[1] * weights.groups)},
         {{"strides", strides}, {"dilations", dilations}, {"pads", pads}, {"sizes", sizes}, {"groups", weights.groups}});
-    return {axes == 1 ? &build.squeeze(result, {2}) : &result};
+    if (axes == 1) result = &build.squeeze(*result, {2});
+    for (size_t i = 0; i < axes; i++)
+        result = &build.slice(*result, static_cast<int64_t>(2 + i), open[i].begin, open[i].size);
+    return {result};
 }
 
 // The windows of an image, added up.

@@ -118,11 +118,11 @@ Values compress(Node& node) {
 // Off everywhere, on where the index along the new axis is that of the input. Other indices leave off everywhere.
 Values one_hot(Node& node) {
     GraphBuilder& build = node.build;
-    Value &depth_input = build.cast(node.input(1), DType::I64), &values = node.input(2);
-    if (!checked_count(depth_input.type().shape()).is(1) || !checked_count(values.type().shape()).is(2) ||
-        values.type().rank() != 1)
+    Value& depth_input = build.cast(node.input(1), DType::I64);
+    if (!checked_count(depth_input.type().shape()).is(1) || node.type(2).rank() != 1)
         throw ImportError("shape-mismatch",
-                          fmt::format("depth is {}, values are {}", node.type(1).text(), values.type().text()));
+                          fmt::format("depth is {}, values are {}", node.type(1).text(), node.type(2).text()));
+    Value& values = build.fit(node.input(2), {2});
     Dim depth;
     if (auto number = build.constant_number(node.input(1)))
         depth = static_cast<int64_t>(*number);

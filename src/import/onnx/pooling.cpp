@@ -70,6 +70,18 @@ Values max_pool(Node& node) {
     return {&finish_windows(build, pool(build, "max_pool2d", *x, window, {}), window, rank)};
 }
 
+// Sums over how many elements of x they are of, where the padding depends on a size.
+Value& average_without_padding(GraphBuilder& build, Value& x, const Window& window, int64_t rank) {
+    Shape one = x.type().shape();
+    one[0] = one[1] = 1;
+    auto sums = [&](Value& values) -> Value& {
+        Window padded = window;
+        return pool(build, "sum_pool2d", pad_explicitly(build, values, padded, 0), padded, {});
+    };
+    Value& counts = sums(build.broadcast_to(build.scalar(x, 1), one));
+    return finish_windows(build, build.elementwise("div", {&sums(x), &counts}), window, rank);
+}
+
 // What hangs over the padding does not count, the padding itself counts with count_include_pad: it then becomes part of
 // the input.
 Values average_pool(Node& node) {
@@ -79,7 +91,10 @@ Values average_pool(Node& node) {
     Value* x = &make_two_dimensional(build, node.input(0));
     bool counts_padding = node.integer("count_include_pad", 0) != 0;
     bool is_fixed = window.has_fixed_padding();
-    if (!is_fixed && !counts_padding) node.unsupported("padding that depends on a size and does not count");
+    // Over three axes averages are taken axis by axis, which rounds otherwise: then sizes that are fixed make no
+    // difference.
+    bool divides_once = !is_fixed || (pads_to_same(node) && window.kernel.size() == 3);
+    if (divides_once && !counts_padding) return {&average_without_padding(build, *x, window, node.type(0).rank())};
     bool hangs_over = std::any_of(window.extra.begin(), window.extra.end(), [](int64_t n) { return n != 0; });
     if (counts_padding && (hangs_over || !is_fixed)) {
         x = &pad_explicitly(build, *x, window, 0);

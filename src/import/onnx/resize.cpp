@@ -138,8 +138,7 @@ public:
 
     void set_regions(Value& roi) {
         auto count = static_cast<int64_t>(axes_.size());
-        auto given = checked_count(roi.type().shape()).constant();
-        expect(static_cast<size_t>(given.value_or(0) / 2), "roi");
+        if (auto given = checked_count(roi.type().shape()).constant()) expect(static_cast<size_t>(*given / 2), "roi");
         roi_ = &node_.build.reshape(node_.build.cast(roi, DType::F64), {2, count});
         auto known = node_.build.constant_reals(roi);
         for (size_t i = 0; i < axes_.size(); i++) {
@@ -181,10 +180,11 @@ private:
     }
 
     // Scales that only data shows: fractions of 2^24, which a scale of one bit or more is exactly.
-    void set_scales_from_data(Value& scales) {
+    void set_scales_from_data(Value& given) {
         GraphBuilder& build = node_.build;
         auto count = static_cast<int64_t>(axes_.size());
-        if (scales.type().rank() != 1 || !scales.type().dim(0).is(count)) expect(0, "scales");
+        if (given.type().rank() != 1) expect(0, "scales");
+        Value& scales = build.fit(given, {count});
         Value& lengths = build.cast(lengths_of_axes(), scales.type().dtype());
         Value& scaled = build.make("floor", {&build.elementwise("mul", {&lengths, &scales})});
         std::vector<Dim> outs = build.counts_of(build.cast(scaled, DType::I64), "a size");
@@ -200,7 +200,8 @@ private:
         auto edge = [&](int64_t i) -> Value& { return build.squeeze(build.slice(*roi_, 0, i, 1), {0}); };
         Value& parts = build.elementwise("sub", {&edge(1), &edge(0)});
         Value& taken = build.elementwise("mul", {&build.cast(lengths_of_axes(), DType::F64), &parts});
-        Value& scaled = build.elementwise("mul", {&taken, &build.cast(scales, DType::F64)});
+        Value& factors = build.cast(build.fit(scales, {static_cast<int64_t>(axes_.size())}), DType::F64);
+        Value& scaled = build.elementwise("mul", {&taken, &factors});
         Value& whole = build.cast(build.make("floor", {&scaled}), DType::I64);
         std::vector<Dim> outs = build.counts_of(whole, "a size");
         for (size_t i = 0; i < axes_.size(); i++) axes_[i].out = outs[i];
