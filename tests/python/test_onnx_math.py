@@ -129,6 +129,21 @@ def test_operators_broadcast_one_side_before_opset_7():
     np.testing.assert_allclose(fixed("Gemm", [matrix, weight, SCALE], 6, {"broadcast": 1}), want, rtol=1e-5)
 
 
+def test_normalization_by_place():
+    """Before opset 9 batch normalisation may have parameters for each element of an image."""
+    scale, bias, mean = (RANDOM.normal(0, 1, (6, 5)).astype(np.float32) for _ in range(3))
+    variance = RANDOM.uniform(1, 2, (6, 5)).astype(np.float32)
+    (got,) = run("BatchNormalization", [X, scale, bias, mean, variance], 1, 8, {"spatial": 0})
+    np.testing.assert_allclose(got, (X - mean) / np.sqrt(variance + 1e-5) * scale + bias, rtol=1e-5, atol=1e-5)
+
+
+def test_losses_of_open_numbers_of_classes():
+    log_probabilities = X - np.log(np.exp(X).sum(1, keepdims=True))
+    want = -np.take_along_axis(log_probabilities, LABELS[:, None], 1)[:, 0].mean()
+    (got,) = run("SoftmaxCrossEntropyLoss", [X, LABELS], 1, 13, {})
+    np.testing.assert_allclose(got, want, rtol=1e-5)
+
+
 def test_inference_is_told_by_an_attribute_before_opset_7():
     got = fixed("PRelu", [X, SCALE], 6, {})
     np.testing.assert_allclose(got, np.where(X < 0, column(SCALE) * X, X), rtol=1e-6)
@@ -168,6 +183,11 @@ def test_group_normalization_scales_groups_then_channels(opset: int):
     of_channel = [np.repeat(v, 3) if opset == 18 else v for v in (scale, bias)]
     groups = normal(X.reshape(3, 2, 3, 5), (2, 3)).reshape(X.shape)
     np.testing.assert_allclose(got, groups * column(of_channel[0]) + column(of_channel[1]), rtol=1e-5, atol=1e-5)
+    (by_open_sizes,) = run("GroupNormalization", arrays, 1, opset, {"num_groups": 2})
+    np.testing.assert_allclose(by_open_sizes, got, rtol=1e-6, atol=1e-6)
+    with pytest.raises((RuntimeError, ValueError), match="6 channels do not form 4 groups"):
+        run("GroupNormalization", [X, *([SCALE[:4], BIAS[:4]] if opset == 18 else [SCALE, BIAS])], 1, opset,
+            {"num_groups": 4})  # fmt: skip
 
 
 def test_batch_normalization_in_training():

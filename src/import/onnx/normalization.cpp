@@ -45,12 +45,22 @@ Values batch_normalization_by_batch(Node& node, std::vector<Value*> operands) {
     return outputs;
 }
 
+// Before opset 9 each element of an image may have parameters of its own.
+Value& normalized_by_place(Node& node) {
+    GraphBuilder& build = node.build;
+    if (node.opset < 7 && node.integer("is_test", 0) == 0) node.unsupported("spatial is 0 in training");
+    Value& variance = build.elementwise("add", node.input(4), node.real("epsilon", 1e-5f));
+    Value& centered = build.elementwise("sub", {&node.input(0), &node.input(3)});
+    Value& normal = build.elementwise("div", {&centered, &build.make("sqrt", {&variance})});
+    return build.elementwise("add", {&build.elementwise("mul", {&normal, &node.input(1)}), &node.input(2)});
+}
+
 // Where the parameters have another type than x, the wider work is done in theirs.
 Values batch_normalization(Node& node) {
     GraphBuilder& build = node.build;
     const Type& type = node.type(0);
     expect_channels(type);
-    if (node.has_attribute("spatial") && node.integer("spatial") != 1) node.unsupported("spatial is 0");
+    if (node.has_attribute("spatial") && node.integer("spatial") != 1) return {&normalized_by_place(node)};
     DType dtype = node.type(3).dtype();
     Value* x = &build.cast(node.input(0), dtype);
     auto channels = node.type(1).rank() == 1 ? node.type(1).dim(0) : type.dim(1);
@@ -144,11 +154,11 @@ Value& channel_column(Node& node, size_t input, const Dim& count, int64_t rank) 
 // x in groups of channels, each normalised on its own: [N,groups,rest].
 Value& normalized_groups(Node& node, Value& x, const Dim& groups) {
     const Shape& shape = x.type().shape();
-    auto size = divide_exactly(checked_count(std::span(shape).subspan(1)), groups);
-    if (!size)
-        throw ImportError("shape-mismatch", "the channels of " + x.type().text() + " do not form " + groups.text() +
-                                                " groups of equal size");
-    Value& rows = node.build.reshape(x, {shape[0], groups, *size});
+    Dim channels = Dim::floordiv(shape[1], groups);
+    if (compare(channels * groups, shape[1]) != Equality::Equal)
+        node.build.require(channels * groups, shape[1],
+                           "{1} channels do not form " + groups.text() + " groups of equal size");
+    Value& rows = node.build.reshape(x, {shape[0], groups, channels * checked_count(std::span(shape).subspan(2))});
     return node.build.make("layer_norm", {&rows}, {{"axis", int64_t{2}}, {"epsilon", node.real("epsilon", 1e-5f)}});
 }
 

@@ -32,13 +32,9 @@ Values dropout_with_mode(Node& node) {
 // The classes along axis 1 that the targets name, as a mask of log-probabilities [N,C,...].
 Value& chosen_classes(Node& node, Value& targets, const Shape& shape) {
     GraphBuilder& build = node.build;
-    auto count = shape[1].constant();
-    if (!count) node.unsupported("a number of classes that is not known");
-    std::vector<Dim> numbers;
-    for (int64_t i = 0; i < *count; i++) numbers.emplace_back(i);
     Shape column(shape.size() - 1, 1);
-    column[0] = *count;
-    Value& classes = build.dims(numbers, column, targets.type().dtype());
+    column[0] = shape[1];
+    Value& classes = build.reshape(build.positions(shape[1], targets.type().dtype()), column);
     std::vector<Value*> both{&build.broadcast_to(build.unsqueeze(targets, {1}), shape),
                              &build.broadcast_to(classes, shape)};
     return build.make("equal", both);
