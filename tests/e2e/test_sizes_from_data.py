@@ -249,6 +249,19 @@ def test_axes():
         assert np.array_equal(m.run({"x": x, "axes": ints(*axes)})["y"], np.expand_dims(x, axes))
 
 
+def test_squeeze_without_axes():
+    """Open sizes stay, and may be all but 1."""
+    x = np.zeros((2, 1, 3), np.float32)
+    port = oh.make_tensor_value_info("x", oh.np_dtype_to_tensor_dtype(x.dtype), ["N", 1, "M"])
+    graph = oh.make_graph([oh.make_node("Squeeze", ["x"], ["y"])], "g", [port], [oh.make_empty_tensor_value_info("y")])
+    m = cuvil.compile(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 13)], ir_version=8), target="native")
+    for shape in ((2, 1, 3), (0, 1, 5), (7, 1, 2)):
+        x = RANDOM.normal(0, 1, shape).astype(np.float32)
+        assert np.array_equal(m.run({"x": x})["y"], x.squeeze(1))
+    with pytest.raises((RuntimeError, ValueError), match="size M is 1: without axes"):
+        m.run({"x": np.zeros((2, 1, 1), np.float32)})
+
+
 REDUCTIONS = {
     "ReduceSum": np.sum,
     "ReduceMean": lambda x, **how: np.sum(x, **how) / np.sum(np.ones_like(x), **how),

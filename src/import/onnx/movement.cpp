@@ -112,14 +112,14 @@ Values squeeze(Node& node) {
     if (node.has_input(1) && !node.known_numbers(1)) return {&squeeze_by_data(node.build, x, node.input(1))};
     if (auto axes = node.numbers(1, "axes"))
         return {&node.build.squeeze(x, normal_axes(std::move(*axes), x.type().rank()))};
+    // Open sizes stay, and must not be 1.
     std::vector<int64_t> ones;
     for (int64_t i = 0; i < x.type().rank(); i++) {
-        auto size = x.type().dim(i).constant();
-        if (!size)
-            throw ImportError("data-dependent-shape",
-                              fmt::format("without axes the rank depends on whether {} is 1", x.type().dim(i).text()),
-                              "name the axes, or fix the sizes of the inputs when compiling");
-        if (*size == 1) ones.push_back(i);
+        const Dim& size = x.type().dim(i);
+        if (size.is(1)) ones.push_back(i);
+        if (size.constant() || size.lower_bound().value_or(0) > 1) continue;
+        node.build.require(Dim::min((size - 1) * (size - 1), 1), 1,
+                           fmt::format("size {} is 1: without axes the rank would be another", size.text()));
     }
     return {&node.build.squeeze(x, ones)};
 }
