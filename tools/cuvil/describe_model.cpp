@@ -35,7 +35,7 @@ void count_nodes(const std::vector<onnx::NodeProto>& nodes, int64_t opset, OpCou
         op.name = node.op_type;
         op.domain = domain;
         op.count++;
-        op.is_supported = domain.empty() && onnx::find_row(node.op_type, opset);
+        op.is_supported = onnx::find_row(node.op_type, opset, domain);
         for (const onnx::AttributeProto& attribute : node.attributes)
             if (attribute.graph) count_nodes(attribute.graph->nodes, opset, counts);
     }

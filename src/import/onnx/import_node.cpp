@@ -23,6 +23,10 @@ int64_t opset_of(const Frame& frame, std::string_view domain) {
     return 0;
 }
 
+const Row* row_of(const NodeProto& node, const Frame& frame) {
+    return find_row(node.op_type, opset_of(frame, node.domain), is_default_domain(node.domain) ? "" : node.domain);
+}
+
 std::string operator_text(const NodeProto& node, const Frame& frame) {
     int64_t opset = opset_of(frame, node.domain);
     return fmt::format("operator {} (domain {}, {})", quoted(node.op_type),
@@ -61,8 +65,7 @@ void GraphImporter::import_node(const NodeProto& node, const Names& used, Scope&
         }
         while (!inputs.empty() && !inputs.back()) inputs.pop_back();
         const FunctionProto* function = find_function(node);
-        const Row* row =
-            is_default_domain(node.domain) ? find_row(node.op_type, opset_of(*scope.frame, node.domain)) : nullptr;
+        const Row* row = row_of(node, *scope.frame);
         if (!function && !row) note_unsupported(node, scope);
         if (is_poisoned || (!function && !row)) {
             // Its subgraphs may have faults of their own.
@@ -108,7 +111,7 @@ void GraphImporter::import_node(const NodeProto& node, const Names& used, Scope&
 
 Values GraphImporter::build(const NodeProto& node, const Names& used, Scope& scope, Values inputs) {
     int64_t opset = opset_of(*scope.frame, node.domain);
-    const Row& row = *find_row(node.op_type, opset);
+    const Row& row = *row_of(node, *scope.frame);
     for (const AttributeProto& attribute : node.attributes)
         if (!has_attribute(row, attribute.name))
             bad_attribute(fmt::format("it has no attribute {} in opset {}", quoted(attribute.name), opset));

@@ -14,11 +14,12 @@ const std::vector<Row>& all_rows() {
     static const std::vector<Row> rows = [] {
         std::vector<Row> all;
         for (std::span<const Row> family :
-             {activation_rows(),    constant_rows(),  control_rows(),   convolution_rows(), einsum_rows(),
-              elementwise_rows(),   indexing_rows(),  linear_rows(),    loop_rows(),        movement_rows(),
-              normalization_rows(), order_rows(),     pad_rows(),       pooling_rows(),     training_rows(),
-              rearrange_rows(),     recurrent_rows(), reduction_rows(), resize_rows(),      sampling_rows(),
-              sequence_rows(),      signal_rows(),    slice_rows(),     softmax_rows()})
+             {activation_rows(),  attention_rows(), linear_attention_rows(), constant_rows(),  control_rows(),
+              convolution_rows(), einsum_rows(),    elementwise_rows(),      indexing_rows(),  linear_rows(),
+              loop_rows(),        movement_rows(),  normalization_rows(),    order_rows(),     pad_rows(),
+              pooling_rows(),     training_rows(),  rearrange_rows(),        recurrent_rows(), reduction_rows(),
+              resize_rows(),      sampling_rows(),  sequence_rows(),         signal_rows(),    slice_rows(),
+              softmax_rows()})
             all.insert(all.end(), family.begin(), family.end());
         std::sort(all.begin(), all.end(),
                   [](const Row& a, const Row& b) { return std::tie(a.name, a.since) < std::tie(b.name, b.since); });
@@ -34,12 +35,12 @@ bool equal_but_for_case(std::string_view a, std::string_view b) {
 
 } // namespace
 
-const Row* find_row(std::string_view name, int64_t opset) {
+const Row* find_row(std::string_view name, int64_t opset, std::string_view domain) {
     const std::vector<Row>& rows = all_rows();
     auto at =
         std::lower_bound(rows.begin(), rows.end(), name, [](const Row& r, std::string_view n) { return r.name < n; });
     for (; at != rows.end() && at->name == name; ++at)
-        if (at->since <= opset && (at->until == newest || opset <= at->until)) return &*at;
+        if (at->domain == domain && at->since <= opset && (at->until == newest || opset <= at->until)) return &*at;
     return nullptr;
 }
 

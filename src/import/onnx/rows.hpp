@@ -19,18 +19,21 @@ struct Row {
     int since, until; // versions of the operator set in which it means this
     Values (*build)(Node&);
     int least_inputs, most_inputs;
-    std::string_view attributes; // all that the definition has, with blanks between
-    std::string_view builds;     // what it becomes, for `cuvil ops`
-    bool takes_lists = false;    // inputs need not be tensors
+    std::string_view attributes;  // all that the definition has, with blanks between
+    std::string_view builds;      // what it becomes, for `cuvil ops`
+    bool takes_lists = false;     // inputs need not be tensors
+    std::string_view domain = ""; // of the operator; empty: the default one
 };
 
 std::span<const Row> activation_rows();
+std::span<const Row> attention_rows();
 std::span<const Row> constant_rows();
 std::span<const Row> control_rows();
 std::span<const Row> convolution_rows();
 std::span<const Row> einsum_rows();
 std::span<const Row> elementwise_rows();
 std::span<const Row> indexing_rows();
+std::span<const Row> linear_attention_rows();
 std::span<const Row> linear_rows();
 std::span<const Row> loop_rows();
 std::span<const Row> movement_rows();
@@ -49,8 +52,8 @@ std::span<const Row> slice_rows();
 std::span<const Row> softmax_rows();
 std::span<const Row> training_rows();
 
-// nullptr: not in this version.
-const Row* find_row(std::string_view name, int64_t opset);
+// nullptr: not in this version. The default domain is "" here.
+const Row* find_row(std::string_view name, int64_t opset, std::string_view domain = "");
 // All rows of the name, then those whose name differs in case only.
 std::vector<const Row*> rows_like(std::string_view name);
 bool has_attribute(const Row& row, std::string_view attribute);
