@@ -37,7 +37,7 @@ void AttentionWriter::emit() {
         stride(v, 0), stride(mask, 1), stride(mask, 0), stride(y, 1), number_text(op.scale()), number_text(op.fill()));
     out_.line("constexpr GemmTiles tiles = attention_tiles({});", known_size(rows));
     out_.line("const i64 tasks = attention_tasks(g, tiles);");
-    out_.open("f.parallel(({}) * tasks, {}, [=](i64 i) {{", size(heads),
+    out_.open("f.parallel({} * tasks, {}, [=](i64 i) {{", factor(heads),
               size(heads * rows * keys * (depth + width + 16)));
     out_.line("const i64 head = i / tasks;");
     out_.line("attention_task<tiles>(g, i % tasks, q + {}, k + {}, v + {}, mask + {}, y + {});",

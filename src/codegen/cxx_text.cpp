@@ -80,6 +80,10 @@ void CxxText::paste(const std::string& lines) {
 }
 
 std::string size_text(const Plan& plan, const Dim& dim) { return expression(plan, dim, plain); }
+std::string factor_text(const Plan& plan, const Dim& dim) {
+    std::string text = size_text(plan, dim);
+    return dim.terms().size() > 1 ? "(" + text + ")" : text;
+}
 std::string checked_size_text(const Plan& plan, const Dim& dim) { return expression(plan, dim, checked); }
 
 std::string block_bytes_text(const Plan& plan, const Dim& bytes) {

@@ -39,6 +39,8 @@ private:
 
 // A dim as an i64 expression over `d[...]`, the table of dims.
 std::string size_text(const Plan& plan, const Dim& dim);
+// The same to be multiplied with something: a sum stands in parentheses.
+std::string factor_text(const Plan& plan, const Dim& dim);
 // "{1, d[0], 3}"
 std::string sizes_text(const Plan& plan, const Shape& shape);
 // The same in checked arithmetic, as calls of a CheckedSizes named `sizes`.

@@ -54,7 +54,7 @@ void LinearWriter::emit_gemm() {
         return;
     }
     out_.line("const i64 tasks = larger(1, gemm_tasks(g, tiles));");
-    out_.open("f.parallel(g.m * g.n == 0 ? 0 : ({}) * tasks, {}, [=](i64 i) {{", size(batch), size(work));
+    out_.open("f.parallel(g.m * g.n == 0 ? 0 : {} * tasks, {}, [=](i64 i) {{", factor(batch), size(work));
     out_.line("const i64 matrix = i / tasks, result = {};", offset_of_matrix(result, "matrix"));
     epilogue("result");
     out_.line("gemm_task<tiles, {}>(g, i % tasks, a + {}, b + {}, y + result, epilogue);", run,
@@ -82,7 +82,7 @@ void LinearWriter::emit_matmul_any() {
     input("b", 1);
     output();
     out_.line("const i64 m = {}, k = {}, n = {};", size(m), size(k), size(n));
-    out_.open("f.parallel(({}) * m, {}, [=](i64 i) {{", size(batch), size(batch * m * n * k));
+    out_.open("f.parallel({} * m, {}, [=](i64 i) {{", factor(batch), size(batch * m * n * k));
     out_.line("const i64 matrix = {};", b.rank() > 2 ? "i / m" : "0");
     out_.line("matmul_any(1, n, k, a + i * k, k, 1, b + matrix * k * n, n, 1, y + i * n, n);");
     out_.close("});");

@@ -83,7 +83,7 @@ void MovementWriter::copy_blocks(const Type& moved, const Dim& x_first, const Di
     out_.line("const i64 blocks = {};", size(Dim::ceildiv(moved.dim(1), 16)));
     out_.line("f.parallel_ranges({} * blocks, {}, [=](Range planes) {{ copy_blocks(xl, {}, yl, {}, blocks, planes, x, "
               "y); }});",
-              size(moved.dim(0)), size(element_count(moved.shape())), size(x_first), size(y_first));
+              factor(moved.dim(0)), size(element_count(moved.shape())), size(x_first), size(y_first));
 }
 
 void MovementWriter::emit_slice_blocked() {

@@ -69,7 +69,7 @@ void OrderWriter::emit_non_max_suppression() {
         if (node_->operand(i)) input(node_->def().operands[i].name, i);
     output();
     out_.line("const i64 classes = {}, n = {};", size(scores[1]), size(scores[2]));
-    out_.open("f.parallel({} * classes, {}, [=](i64 i) {{", size(scores[0]), size(element_count(scores) * Dim(64)));
+    out_.open("f.parallel({} * classes, {}, [=](i64 i) {{", factor(scores[0]), size(element_count(scores) * Dim(64)));
     bool has_threshold = op.score_threshold() != nullptr;
     out_.line("suppress_overlaps(n, boxes + i / classes * n * 4, {}, scores + i * n, order + i * n, *most, "
               "*iou_threshold, {}, {}, y + i * n);",

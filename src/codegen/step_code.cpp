@@ -73,7 +73,7 @@ std::string StepWriter::offset_of_matrix(const View& view, std::string_view i) c
     for (size_t axis = leading; axis-- > 0;) {
         if (!view.strides[axis].is(0))
             at += fmt::format(" + {} / larger(1, {}) % larger(1, {}) * {}", i, size(inner), size(view.shape[axis]),
-                              size(view.strides[axis]));
+                              factor(view.strides[axis]));
         inner = inner * view.shape[axis];
     }
     return at;

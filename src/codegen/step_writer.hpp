@@ -54,6 +54,7 @@ protected:
         return static_cast<size_t>(axis < 0 ? axis + t.rank() : axis);
     }
     std::string size(const Dim& d) const { return size_text(c_.plan, d); }
+    std::string factor(const Dim& d) const { return factor_text(c_.plan, d); }
     // For a constant expression: a size that only a run knows is `unknown`.
     std::string known_size(const Dim& d) const { return d.constant() ? size(d) : "unknown"; }
     const std::string& kernel() const { return c_.plan.kernels.at(node_); }

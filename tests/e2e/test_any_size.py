@@ -153,3 +153,26 @@ def test_every_size_is_open(make: Callable, feed: Callable, shapes: list[tuple])
         limit = 1e-5 * np.abs(want).max(initial=1e-30, where=np.isfinite(want))
         np.testing.assert_allclose(got, want, rtol=0, atol=limit, err_msg=str(shape))
     assert 0 < refused < 5
+
+
+@pytest.mark.parametrize(("new", "past"), [(5, 4), (1, 7), (3, 0), (0, 2), (33, 17)])
+def test_sums_of_sizes_are_strides(new: int, past: int):
+    module = cuvil.compile(
+        b"""
+func @main(%q: f32[B,3,S,8], %past: f32[B,3,P,8], %k: f32[B,3,S,8]) {
+  %all = concat %past, %k {axis = 2}
+  %keys = transpose %all {perm = [0,1,3,2]}
+  %scores = matmul %q, %keys
+  %y = matmul %scores, %all
+  return %scores, %y
+}""",
+        target="native",
+    )
+    random = np.random.default_rng(0)
+    shapes = {"q": (2, 3, new, 8), "past": (2, 3, past, 8), "k": (2, 3, new, 8)}
+    feeds = {name: random.standard_normal(shape, np.float32) for name, shape in shapes.items()}
+    keys = np.concatenate([feeds["past"], feeds["k"]], axis=2)
+    scores = feeds["q"] @ keys.swapaxes(2, 3)
+    got = module.run(feeds)
+    np.testing.assert_allclose(got["output"], scores, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(got["output_1"], scores @ keys, rtol=1e-4, atol=1e-4)
