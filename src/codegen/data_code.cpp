@@ -21,7 +21,7 @@ void DataWriter::emit_nonzero() {
     const Type& x = type(0);
     int count = c_.plan.dim_index.at(Dim::symbol(NonzeroOp(*node_).count()));
     std::string_view t = x.dtype() == DType::Bool ? "u8" : cxx_name(x.dtype());
-    out_.line("const auto* x = f.at<{}>({});", t, c_.plan.buffer(*node_->operand(0)));
+    out_.line("const auto* x = f.at<{}>({});", t, c_.buffer(*node_->operand(0)));
     out_.line("const i64 shape[{}] = {};", std::max<int64_t>(1, x.rank()),
               x.rank() == 0 ? "{1}" : sizes_text(c_.plan, x.shape()));
     out_.line("f.d[{}] = nonzero_count({}, x);", count, size(element_count(x.shape())));

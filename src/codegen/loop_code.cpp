@@ -1,6 +1,5 @@
 #include "codegen/loop_code.hpp"
 
-#include "codegen/step_code.hpp"
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
@@ -63,6 +62,13 @@ MergedShape merge(const Shape& shape, const std::vector<std::vector<Dim>>& strid
     return out;
 }
 
+std::string StepContext::buffer(const Value& value) const {
+    const int number = plan.buffer(value);
+    auto found = std::ranges::find(buffers, number);
+    if (found == buffers.end()) found = buffers.insert(found, number);
+    return fmt::format("buffer[{}]", found - buffers.begin());
+}
+
 LoopCode::LoopCode(const StepContext& context) : c_(context) {
     Step loop = c_.step;
     loop.anchor = nullptr;
@@ -79,7 +85,7 @@ const LoopCode::Operand* LoopCode::find(const Value& read) const {
 void LoopCode::declare_operands(CxxText& out) const {
     for (const Operand& o : operands_) {
         std::string_view t = cxx_name(o.value->type().dtype());
-        out.line("const {}* {} = f.at<{}>({});", t, o.name, t, c_.plan.buffer(*o.value));
+        out.line("const {}* {} = f.at<{}>({});", t, o.name, t, c_.buffer(*o.value));
     }
 }
 
@@ -125,7 +131,7 @@ void LoopCode::emit_epilogue(CxxText& out, std::string_view accumulator, std::st
 void LoopCode::emit(CxxText& out) const {
     const Type& type = c_.step.outputs.at(0)->type();
     declare_operands(out);
-    out.line("{0}* y = f.at<{0}>({1});", cxx_name(type.dtype()), c_.plan.buffer(*c_.step.outputs.at(0)));
+    out.line("{0}* y = f.at<{0}>({1});", cxx_name(type.dtype()), c_.buffer(*c_.step.outputs.at(0)));
     std::string parameters;
     for (size_t i = 0; i < operands_.size(); i++) parameters += fmt::format("{}auto x{}", i ? ", " : "", i);
     out.open("auto expression = []({}) {{", parameters);

@@ -49,7 +49,7 @@ void OrderWriter::emit_top_k() {
 
 void OrderWriter::emit_sort_rows() {
     std::string_view t = type(0).dtype() == DType::Bool ? "u8" : cxx_name(type(0).dtype());
-    out_.line("const auto* x = f.at<{}>({});", t, c_.plan.buffer(*node_->operand(0)));
+    out_.line("const auto* x = f.at<{}>({});", t, c_.buffer(*node_->operand(0)));
     output();
     out_.line("sort_rows({}, {}, x, y);", size(type(0).dim(0)), size(type(0).dim(1)));
 }

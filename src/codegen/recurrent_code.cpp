@@ -41,13 +41,13 @@ private:
 
 std::string RecurrentWriter::pointer(size_t operand) const {
     const Value* value = operand < node_->operands().size() ? node_->operand(operand) : nullptr;
-    return value ? fmt::format("f.at<{}>({})", cxx_name(value->type().dtype()), c_.plan.buffer(*value)) : "nullptr";
+    return value ? fmt::format("f.at<{}>({})", cxx_name(value->type().dtype()), c_.buffer(*value)) : "nullptr";
 }
 
 std::string RecurrentWriter::result(size_t i) const {
     if (i >= node_->results().size()) return "nullptr";
     const Value& value = node_->result(i);
-    return fmt::format("f.at<{}>({})", cxx_name(value.type().dtype()), c_.plan.buffer(value));
+    return fmt::format("f.at<{}>({})", cxx_name(value.type().dtype()), c_.buffer(value));
 }
 
 void RecurrentWriter::declare_activations() {

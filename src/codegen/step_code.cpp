@@ -27,12 +27,6 @@ const KernelCode* find_code(std::string_view kernel) {
 
 } // namespace
 
-void StepWriter::begin() {
-    out_.line("// {}", harmless(c_.step.name));
-    out_.open("{} {{", step_declaration(c_.step));
-    out_.line("[[maybe_unused]] const i64* d = f.d;");
-}
-
 // bind() has checked the sizes that it knows, but for those in regions, which may never run.
 void StepWriter::check_sizes(const Value& value) {
     for (const Dim& d : value.type().shape()) {
@@ -49,7 +43,7 @@ void StepWriter::allocate() {
         check_sizes(*value);
         const Buffer& buffer = c_.plan.buffers[static_cast<size_t>(c_.plan.buffer(*value))];
         if (buffer.place != Buffer::Dynamic) continue;
-        out_.line("f.b[{}] = f.alloc({}, {});", c_.plan.buffer(*value), block_bytes_text(c_.plan, buffer.bytes),
+        out_.line("f.b[{}] = f.alloc({}, {});", c_.buffer(*value), block_bytes_text(c_.plan, buffer.bytes),
                   c_.region_depth);
         out_.open("if (f.status != CUVIL_OK) {{");
         out_.line("return;");
@@ -92,16 +86,20 @@ View StepWriter::result_view() const {
     return view;
 }
 
-std::string step_declaration(const Step& step) { return fmt::format("void step_{}(Frame& f)", step.number); }
-
-std::string step_code(const StepContext& context) {
-    const OpNode* node = context.step.anchor;
-    if (!node) return StepWriter::write<LoopStepWriter, &LoopStepWriter::emit>(context);
-    std::string_view kernel = context.plan.kernels.at(node);
+StepCode step_code(const Program& program, Plan& plan, const Step& step, int region_depth) {
+    StepCode code;
+    const StepContext context{program, plan, step, region_depth, code.buffers};
+    const OpNode* node = step.anchor;
+    if (!node) {
+        code.body = StepWriter::write<LoopStepWriter, &LoopStepWriter::emit>(context);
+        return code;
+    }
+    std::string_view kernel = plan.kernels.at(node);
     if (node->op().starts_with("reduce_") && kernel != "global_avg_pool") kernel = "reduce";
-    const KernelCode* code = find_code(kernel);
-    CUVIL_ASSERT(code, "no code for kernel " + std::string(kernel));
-    return code->write(context);
+    const KernelCode* found = find_code(kernel);
+    CUVIL_ASSERT(found, "no code for kernel " + std::string(kernel));
+    code.body = found->write(context);
+    return code;
 }
 
 } // namespace cuvil

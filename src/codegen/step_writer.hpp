@@ -12,7 +12,7 @@
 
 namespace cuvil {
 
-// A kernel, and what writes the function of a step that calls it.
+// A kernel, and what writes the body of a step that calls it.
 struct KernelCode {
     std::string_view kernel;
     std::string (*write)(const StepContext&);
@@ -34,12 +34,10 @@ class StepWriter {
 public:
     explicit StepWriter(const StepContext& context) : c_(context), node_(context.step.anchor), loop_(context) {}
 
-    // The whole function; `emit` writes its body.
+    // The statements that `emit` writes.
     template <class Writer, void (Writer::*emit)()> static std::string write(const StepContext& context) {
         Writer writer(context);
-        writer.begin();
         (writer.*emit)();
-        writer.out_.close();
         return writer.out_.text();
     }
 
@@ -62,7 +60,7 @@ protected:
     // Declares `const T* name = ...` for an operand and `T* y = ...` for the step's result.
     void input(std::string_view name, const Value& value) {
         std::string_view t = cxx_name(value.type().dtype());
-        out_.line("const {}* {} = f.at<{}>({});", t, name, t, c_.plan.buffer(value));
+        out_.line("const {}* {} = f.at<{}>({});", t, name, t, c_.buffer(value));
     }
     void input(std::string_view name, size_t operand) { input(name, *node_->operand(operand)); }
     // What the size of the result depends on must be known before.
@@ -70,7 +68,7 @@ protected:
         allocate();
         const Value& value = *c_.step.outputs.at(0);
         std::string_view t = cxx_name(value.type().dtype());
-        out_.line("{}* y = f.at<{}>({});", t, t, c_.plan.buffer(value));
+        out_.line("{}* y = f.at<{}>({});", t, t, c_.buffer(value));
     }
     // Memory for results whose size is known only now.
     void allocate();
@@ -106,7 +104,6 @@ protected:
     LoopCode loop_;
 
 private:
-    void begin();
     void check_sizes(const Value& value);
 };
 

@@ -118,6 +118,33 @@ TEST(Lower, ElementwiseChainBecomesOneLoop) {
     }
 }
 
+TEST(Lower, EqualLayersShareTheirCode) {
+    Built m(R"(
+func @main(%x: f32[4,4], %y: f32[4,4]) -> (f32[4,4], f32[4,4], f32[4,4]) {
+  %1 = softmax %x {axis = -1} : f32[4,4]
+  %2 = softmax %y {axis = -1} : f32[4,4]
+  %3 = softmax %y {axis = 0} : f32[4,4]
+  return %1, %2, %3
+}
+)");
+    const std::string text = m.cxx.source_text();
+    auto count = [&](std::string_view word) {
+        size_t found = 0;
+        for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) found++;
+        return found;
+    };
+    EXPECT_EQ(count("\nvoid function_"), 2U);
+    EXPECT_EQ(count("\nvoid step_"), 3U);
+    std::vector<int64_t> shape = {4, 4};
+    std::vector<float> x(16, 1.0F), y(16), a(16), b(16), c(16);
+    for (size_t i = 0; i < y.size(); i++) y[i] = static_cast<float>(i % 4);
+    std::vector<cuvil_value> out = {tensor(a, shape), tensor(b, shape), tensor(c, shape)};
+    ASSERT_EQ(m.run({tensor(x, shape), tensor(y, shape)}, out), CUVIL_OK);
+    EXPECT_FLOAT_EQ(a[0], 0.25F);
+    EXPECT_FLOAT_EQ(b[3], 0.64391426F);
+    EXPECT_FLOAT_EQ(c[3], 0.25F);
+}
+
 TEST(Lower, BindRefusesSizesThatDoNotFit) {
     Built m(R"(func @main(%x: f32[N,2], %y: f32[N,2]) -> f32[N,2] {
   %1 = add %x, %y : f32[N,2]

@@ -1,0 +1,15 @@
+// What all levels of a module share, as C++: `bind`, `workspace_size` and the descriptor that is exported.
+#pragma once
+
+#include "codegen/cxx_text.hpp"
+
+namespace cuvil {
+
+// The whole source. `bind` computes the table of dims from the shapes of the inputs and checks all sizes that depend on
+// them alone; adds to plan.checks the sentences that it refers to.
+std::string entry_source(const Program& program, Plan& plan, const std::vector<std::string>& levels);
+
+// Whether input i of the program is a tensor of strings.
+bool is_string_input(const Program& program, size_t i);
+
+} // namespace cuvil
