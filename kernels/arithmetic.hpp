@@ -64,10 +64,6 @@ template <class V> INLINE auto less_equal(V a, V b) { return truth(a <= b); }
 template <class V> INLINE auto greater(V a, V b) { return truth(a > b); }
 template <class V> INLINE auto greater_equal(V a, V b) { return truth(a >= b); }
 template <class V> INLINE auto isnan(V v) { return truth(v != v); }
-template <class V> INLINE auto isinf(V v) {
-    using T = element_of<V>;
-    return truth((v == V(infinity_of<T>)) | (v == V(-infinity_of<T>)));
-}
 
 // On truth values: bool, or vec<u8> with 0 and 1.
 template <class B> INLINE B logical_and(B a, B b) { return a & b; }

@@ -228,15 +228,15 @@ struct Frame {
         v.as.tensor = {block + block_header, 1, 0, rank, dtype, header, nullptr, 0};
     }
 
-    // Copies strings, with their shape, to the caller.
-    [[gnu::noinline]] void give_strings(i64 i, const cuvil_strings& from) {
+    // Copies strings to the caller, in the given shape of as many elements.
+    [[gnu::noinline]] void give_strings(i64 i, const cuvil_strings& from, const i64* given, i32 rank) {
         i64 count = 1;
-        for (i32 k = 0; k < from.ndim; k++) {
-            count *= from.shape[k];
+        for (i32 k = 0; k < rank; k++) {
+            count *= given[k];
         }
         const i64 bytes = from.offsets[count];
         const i64 offsets_size = (count + 1) * static_cast<i64>(sizeof(i64));
-        const i64 shape_size = from.ndim * static_cast<i64>(sizeof(i64));
+        const i64 shape_size = rank * static_cast<i64>(sizeof(i64));
         u8* block = raw_alloc(offsets_size + shape_size + bytes + 1);
         if (block == nullptr) {
             return;
@@ -244,12 +244,12 @@ struct Frame {
         auto* shape = reinterpret_cast<i64*>(block + offsets_size);
         auto* text = reinterpret_cast<char*>(block + offsets_size + shape_size);
         copy(block, reinterpret_cast<const u8*>(from.offsets), offsets_size);
-        copy(reinterpret_cast<u8*>(shape), reinterpret_cast<const u8*>(from.shape), shape_size);
+        copy(reinterpret_cast<u8*>(shape), reinterpret_cast<const u8*>(given), shape_size);
         copy(reinterpret_cast<u8*>(text), reinterpret_cast<const u8*>(from.bytes), bytes);
         cuvil_value& v = call->out[i];
         v.tag = CUVIL_STRINGS;
         v.owner = block;
-        v.as.strings = {reinterpret_cast<i64*>(block), text, from.ndim, shape};
+        v.as.strings = {reinterpret_cast<i64*>(block), text, rank, shape};
     }
 
     [[gnu::noinline]] static void copy(u8* to, const u8* from, i64 bytes) {
@@ -266,8 +266,11 @@ struct Frame {
     }
 };
 
-// floor(a / b) for sizes that bind() has checked.
+// floor(a / b); 0 for b = 0, where a check that comes later fails.
 constexpr i64 floordiv(i64 a, i64 b) {
+    if (b == 0) {
+        return 0;
+    }
     const i64 q = a / b;
     return q - (a % b != 0 && (a < 0) != (b < 0));
 }

@@ -102,12 +102,6 @@ struct Same {
     const f32* data;
 };
 
-// An operand of the same size in a blocked layout of its own (another halo).
-struct Framed {
-    const f32* data;
-    Blocked layout;
-};
-
 // One value per channel, filled up to a multiple of 16.
 struct PerChannel {
     const f32* data;
@@ -121,9 +115,6 @@ struct PerPlane {
 
 // The 16 lanes of a pixel; `offset` is that in the result.
 INLINE vec<f32> pixel_of(const Same& x, i64 offset, i64, i64, i64, i64) { return load(x.data + offset); }
-INLINE vec<f32> pixel_of(const Framed& x, i64, i64 n, i64 block, i64 row, i64 column) {
-    return load(x.data + x.layout.offset(n, block, row, column));
-}
 INLINE vec<f32> pixel_of(const PerChannel& x, i64, i64, i64 block, i64, i64) {
     return load(x.data + block * lane_count);
 }
@@ -135,7 +126,7 @@ INLINE vec<f32> pixel_of(const PerPlane& x, i64, i64 n, i64 block, i64, i64) {
 constexpr i64 blocked_planes(i64 n, const Blocked& l) { return n * l.blocks(); }
 
 // y = f(x...) for the given planes of a blocked result, whose border and missing channels become zeros. Each x is Same,
-// Framed, PerChannel or PerPlane.
+// PerChannel or PerPlane.
 template <class F, class... X>
 INLINE void map_blocked(const Blocked& l, [[maybe_unused]] i64 images, Range planes, f32* y, F f, X... x) {
     for (i64 plane = planes.begin; plane < planes.end; plane++) {

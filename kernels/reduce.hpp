@@ -50,33 +50,6 @@ struct SumSquare : Sum {
     template <class V> INLINE static V enter(V sum, V x) { return fma(x, x, sum); }
 };
 
-struct L1 : Sum {
-    template <class V> INLINE static V enter(V sum, V x) { return add(sum, abs(x)); }
-};
-
-struct L2 : SumSquare {
-    template <class V> INLINE static V finish(V sum, i64) { return sqrt(sum); }
-};
-
-struct LogSum : Sum {
-    template <class V> INLINE static V finish(V sum, i64) { return log(sum); }
-};
-
-// On truth values (elements of type bool): whether all of them, and whether any of them, are true.
-struct All {
-    template <class T> static constexpr T neutral = T(1);
-    template <class V> INLINE static V enter(V all, V x) { return all & x; }
-    template <class V> INLINE static V join(V a, V b) { return a & b; }
-    template <class V> INLINE static V finish(V all, i64) { return all; }
-};
-
-struct Any {
-    template <class T> static constexpr T neutral = T(0);
-    template <class V> INLINE static V enter(V any, V x) { return any | x; }
-    template <class V> INLINE static V join(V a, V b) { return a | b; }
-    template <class V> INLINE static V finish(V any, i64) { return any; }
-};
-
 // Values that are combined before they join those of other blocks: of a row, and of a column.
 inline constexpr i64 block_size = 2048, block_rows = 64;
 

@@ -74,20 +74,5 @@ template <class V> INLINE V mod(V a, V b) {
     }
 }
 
-// Rounded down; a / 0 is 0.
-template <class V> INLINE V floor_div(V a, V b) {
-    using T = element_of<V>;
-    if constexpr (is_float<T>) {
-        return __builtin_elementwise_floor(a / b);
-    } else {
-        V quotient = div(a, b);
-        if constexpr (is_signed<T>) {
-            auto inexact_and_negative = (rem(a, b) != V(T(0))) & ((a ^ b) < V(T(0)));
-            quotient = select(inexact_and_negative, sub(quotient, V(T(1))), quotient);
-        }
-        return quotient;
-    }
-}
-
 } // namespace CUVIL_ISA
 } // namespace cuvil

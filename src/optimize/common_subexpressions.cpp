@@ -1,25 +1,13 @@
 // Equal nodes become one. A node serves its own region, behind it, and the regions inside.
+#include "ir/equality.hpp"
 #include "optimize/passes.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <functional>
 #include <unordered_map>
 
 namespace cuvil {
 namespace {
-
-// By bits where doubles are concerned: 0 and -0 are two values, and a NaN is itself.
-bool same(const Attribute& a, const Attribute& b) {
-    if (a.index() != b.index()) return false;
-    auto same_bits = [](double x, double y) { return std::bit_cast<uint64_t>(x) == std::bit_cast<uint64_t>(y); };
-    if (const auto* x = std::get_if<double>(&a)) return same_bits(*x, std::get<double>(b));
-    if (const auto* x = std::get_if<std::vector<double>>(&a)) {
-        const auto& y = std::get<std::vector<double>>(b);
-        return std::equal(x->begin(), x->end(), y.begin(), y.end(), same_bits);
-    }
-    return a == b;
-}
 
 bool same_attributes(const OpNode& a, const OpNode& b) {
     for (const AttributeDef& attribute : a.def().attributes)

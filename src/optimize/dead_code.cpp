@@ -23,7 +23,7 @@ void collect(const Value& value, Symbols& symbols) {
     if (value.elements()) collect(*value.elements(), symbols);
 }
 
-// nonzero and loop bind the symbol that this attribute names.
+// nonzero, read_size and loop bind the symbol that this attribute names.
 bool binds_symbol(const OpNode& node) { return node.attributes().contains("count"); }
 
 // The symbols in sizes anywhere but in the results of nodes that bind one.

@@ -27,7 +27,7 @@ DTYPES = {
     "bool": np.bool_,
 }
 # Relative to an element, and to the largest of the result: what polynomials may differ by, and sums.
-TOLERANCE = {"f32": 2e-6, "f64": 2e-6}
+TOLERANCE = {"f32": 2e-6, "f64": 1e-12}
 
 RECORDS = [record for record in ir.op_table() if record["reference"] and record["tests"]]
 

@@ -281,10 +281,6 @@ template <class T> T modulo(T a, T b) {
     const W rest = static_cast<W>(a) % static_cast<W>(b);
     return static_cast<T>(rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest);
 }
-template <class T> T divided_down(T a, T b) {
-    using W = __int128;
-    return b == 0 ? 0 : static_cast<T>((static_cast<W>(a) - static_cast<W>(modulo(a, b))) / static_cast<W>(b));
-}
 template <class T> T multiplied(T a, T b) {
     return static_cast<T>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
 }
@@ -340,8 +336,8 @@ template <class T> void check_integers(const std::string& type) {
     };
     for (const Binary& f :
          {Binary{"div ", divided<T>}, Binary{"rem ", remainder_of<T>}, Binary{"mod ", modulo<T>},
-          Binary{"floor_div ", divided_down<T>}, Binary{"mul ", multiplied<T>}, Binary{"fma ", multiplied_and_added<T>},
-          Binary{"pow ", power<T>}, Binary{"shift_left ", shifted_left<T>}, Binary{"shift_right ", shifted_right<T>}}) {
+          Binary{"mul ", multiplied<T>}, Binary{"fma ", multiplied_and_added<T>}, Binary{"pow ", power<T>},
+          Binary{"shift_left ", shifted_left<T>}, Binary{"shift_right ", shifted_right<T>}}) {
         for (long one_by_one : {0, 1}) {
             run_levels(f.name + type, {n, one_by_one}, {a.data(), b.data()}, {a.size() * sizeof(T)},
                        [&](const KernelLevel&, const std::vector<Buffer>& out) {

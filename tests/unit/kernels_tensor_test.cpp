@@ -73,11 +73,11 @@ TEST(KernelMap, BlockedTensorsWriteTheirBorder) {
         const auto scale = random_values(static_cast<size_t>(blocks * 16), 2);
         const auto size = static_cast<size_t>(n * blocks * plane) * 4;
         run_levels(
-            "map_blocked", {n, channels, h, w}, {x.data(), scale.data()}, {x.size() * 4, size, size, size * 2},
+            "map_blocked", {n, channels, h, w}, {x.data(), scale.data()}, {x.size() * 4, size, size},
             [&](const KernelLevel& level, const std::vector<Buffer>& out) {
                 for (size_t i = 0; i < x.size(); i++) {
                     const float s = scale[i / (h * w) % channels];
-                    const float expected = (level.has_fma ? std::fma(x[i], s, x[i]) : x[i] * s + x[i]) + 1.0f;
+                    const float expected = level.has_fma ? std::fma(x[i], s, 1.0f) : x[i] * s + 1.0f;
                     ASSERT_EQ(out[0].as<float>()[i], expected);
                 }
                 for (long i = 0; i < n * blocks * plane; i++) {
@@ -134,7 +134,6 @@ TEST(KernelReduce, AllOps) {
     check_reduction<float>("max f32", x, -INFINITY, [](double a, double b) { return std::max(a, b); }, as_is, 0);
     check_reduction<float>("prod f32", x, 1, [](double a, double b) { return a * b; }, as_is, 1e-6);
     check_reduction<float>("sum_square f32", x, 0, [](double a, double b) { return a + b * b; }, as_is, 4e-5);
-    check_reduction<float>("l1 f32", x, 0, [](double a, double b) { return a + std::abs(b); }, as_is, 6e-5);
     std::vector<std::int32_t> integers(20000);
     for (size_t i = 0; i < integers.size(); i++) {
         integers[i] = static_cast<std::int32_t>(x[i] * 1000);
@@ -142,15 +141,6 @@ TEST(KernelReduce, AllOps) {
     check_reduction<std::int32_t>("sum i32", integers, 0, add, as_is, 0);
     check_reduction<std::int32_t>(
         "min i32", integers, 2147483647.0, [](double a, double b) { return std::min(a, b); }, as_is, 0);
-    for (int mostly : {0, 1}) {
-        std::vector<unsigned char> truths(20000, static_cast<unsigned char>(mostly));
-        for (size_t i = 0; i < truths.size(); i += 61) {
-            truths[i] ^= 1;
-        }
-        check_reduction<unsigned char>("all bool", truths, 1, [](double a, double b) { return a * b; }, as_is, 0);
-        check_reduction<unsigned char>(
-            "any bool", truths, 0, [](double a, double b) { return std::max(a, b); }, as_is, 0);
-    }
 }
 
 TEST(KernelReduce, NaNWins) {
