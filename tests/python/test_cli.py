@@ -32,7 +32,7 @@ def test_help_and_version(cli):
     assert "compile" in cli("--help").stdout
     version = cli("--version").stdout
     assert version.startswith("cuvil 0.")
-    for word in ("LLVM 19", "ONNX operator sets 7 to", "this CPU runs"):
+    for word in ("LLVM 19", "ONNX operator sets 1 to", "this CPU runs"):
         assert word in version
 
 
@@ -63,6 +63,32 @@ def test_emit(cli, mlp_text: Path, tmp_path: Path):
     assert len(names) > 1
     assert all((tmp_path / name).stat().st_size > 0 for name in names)
     assert cli("compile", mlp_text, "-o", "-").returncode == 2
+
+
+def test_the_model_is_never_overwritten(cli, mlp_text: Path):
+    before = mlp_text.read_text()
+    for arguments in (
+        ("compile", mlp_text, "--emit=ir", "-o", mlp_text),
+        ("compile", mlp_text, "--report", mlp_text),
+        ("compile", mlp_text, "-o", mlp_text),
+        ("inspect", mlp_text, "--graph", mlp_text),
+    ):
+        done = cli(*arguments)
+        assert done.returncode == 2
+        assert "is the model itself" in done.stderr
+    assert mlp_text.read_text() == before
+
+
+def test_a_pass_that_the_code_needs_cannot_be_disabled(cli, tmp_path: Path):
+    (tmp_path / "norm.cuir").write_text("""
+func @main(%x: f32[1,2,3], %s: f32[2], %b: f32[2], %m: f32[2], %v: f32[2]) -> f32[1,2,3] {
+  %y = batch_norm %x, %s, %b, %m, %v {epsilon = 0.1}
+  return %y
+}
+""")
+    done = cli("compile", "norm.cuir", "--disable-pass", "DecomposePass")
+    assert done.returncode == 1
+    assert "batch_norm has no code of its own" in done.stderr
 
 
 def test_passes(cli, mlp_text: Path):

@@ -3,7 +3,7 @@
 
 #include "command.hpp"
 #include "compile_options.hpp"
-#include "support/file.hpp"
+#include "output.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -62,11 +62,7 @@ public:
                                             {"help", d.help},
                                             {"count", d.count}});
         const std::string text = json_.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-        try {
-            write_atomically(path_, [&](int fd) { write_all(fd, text); });
-        } catch (const std::system_error& error) {
-            throw InputError(fmt::format("cannot write {}: {}", path_, error.code().message()));
-        }
+        write_output(path_, text);
     }
 
 private:
@@ -86,14 +82,6 @@ private:
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-// What writing would say, before the work is done.
-void expect_file(const fs::path& path) {
-    std::error_code ignored;
-    const fs::file_status status = fs::status(path, ignored);
-    if (fs::exists(status) && !fs::is_regular_file(status))
-        throw InputError(fmt::format("cannot write {}: not a regular file", path.string()));
 }
 
 void say_done(Console& console, const fs::path& path, uint64_t size, double seconds) {
@@ -122,11 +110,8 @@ int write_texts(const Options& o, const CompileOptions& options, Emit what, Cons
             continue;
         }
         const fs::path path = text_path(o, text, texts.size());
-        try {
-            write_atomically(path, [&](int fd) { write_all(fd, text.text); });
-        } catch (const std::system_error& error) {
-            throw InputError(fmt::format("cannot write {}: {}", path.string(), error.code().message()));
-        }
+        expect_output(path, o.model);
+        write_output(path, text.text);
         say_done(console, path, text.text.size(), seconds_since(start));
     }
     return Done;
@@ -137,10 +122,8 @@ int write_module(const Options& o, const CompileOptions& options, Console& conso
     const auto start = std::chrono::steady_clock::now();
     fs::path path = o.output.empty() ? fs::path(fs::path(o.model).stem().string() + ".cuvil") : fs::path(o.output);
     if (fs::is_directory(path)) path /= fs::path(o.model).stem().string() + ".cuvil";
-    std::error_code ignored;
-    if (fs::equivalent(path, o.model, ignored))
-        throw UsageError(fmt::format("the module would overwrite its model, {}", o.model));
-    expect_file(path);
+    expect_output(path, o.model);
+    if (!o.report.empty()) expect_output(o.report, o.model);
     Report report(o, options);
     std::string stage;
     CompileOptions reported = options;

@@ -2,7 +2,7 @@
 #include "command.hpp"
 #include "describe.hpp"
 #include "describe_plan.hpp"
-#include "support/file.hpp"
+#include "output.hpp"
 
 #include <fmt/format.h>
 
@@ -18,12 +18,8 @@ struct Options {
 };
 
 void write_graph(const Options& o, const nlohmann::ordered_json& manifest, Console& console) {
-    const std::string bytes = graph_onnx(manifest);
-    try {
-        write_atomically(o.graph, [&](int fd) { write_all(fd, bytes); });
-    } catch (const std::system_error& error) {
-        throw InputError(fmt::format("cannot write {}: {}", o.graph, error.code().message()));
-    }
+    expect_output(o.graph, o.file);
+    write_output(o.graph, graph_onnx(manifest));
     if (!console.is_quiet() && !o.json) console.out(fmt::format("{}: the graph of the steps\n", o.graph));
 }
 

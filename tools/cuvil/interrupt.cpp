@@ -16,7 +16,7 @@ static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may writ
 void handle(int) {
     flag = true;
     if (!ends_at_once) return;
-    constexpr std::string_view message = "Interrupted; nothing was written.\n";
+    constexpr std::string_view message = "Interrupted.\n";
     (void)!::write(STDERR_FILENO, message.data(), message.size());
     _exit(Interrupted);
 }
