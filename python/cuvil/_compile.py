@@ -26,14 +26,19 @@ def arguments(
     native = _compiler.CompileArguments()
     native.target = target
     native.opt_level = opt_level
-    native.levels = list(levels or ())
+    native.levels = _listed(levels)
     native.jobs = jobs or 0
     native.input_shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
     native.dynamic_shapes = {name: list(map(str, shape)) for name, shape in (dynamic_shapes or {}).items()}
-    native.attachments = list(map(os.fspath, attachments or ()))
-    native.print_after = [print_after] if isinstance(print_after, str) else list(print_after or ())
-    native.disabled_passes = list(disabled_passes or ())
+    native.attachments = [os.fspath(path) for path in _listed(attachments)]
+    native.print_after = _listed(print_after)
+    native.disabled_passes = _listed(disabled_passes)
     return native
+
+
+def _listed(words: Any) -> list[Any]:
+    """One word, several or none as a list."""
+    return [words] if isinstance(words, str | os.PathLike) else list(words or ())
 
 
 def print_dump(name: str, text: str) -> None:

@@ -45,6 +45,8 @@ class Module(_runtime.Module):
     def __init__(self, file: int, name: str, threads: int | None = None) -> None:
         """Loads the file behind the descriptor `file`, which it closes at the end; messages call it `name`."""
         weakref.finalize(self, os.close, file)
+        if threads is not None and threads < 1:
+            raise ValueError("threads is a positive number or None")
         self._file = file
         self._name = name
         self._threads = threads
@@ -138,8 +140,6 @@ def load_module(
     the process may use. Raises OSError where the file cannot be read, Unsupported where it is no module, is damaged or
     does not run on this machine.
     """
-    if threads is not None and threads < 1:
-        raise ValueError("threads is a positive number or None")
     if not isinstance(module, bytes | bytearray | memoryview):
         return Module(open_file(module), f"'{os.fspath(module)}'", threads)
     fd = memory_file()

@@ -16,17 +16,6 @@
 namespace cuvil::python {
 namespace {
 
-// The first op that the passes have to take apart before it can be planned.
-const OpNode* without_code(const Region& region) {
-    for (const auto& node : region.nodes()) {
-        if (node->def().lower.kind == Lowering::None && !node->def().has(source) && !node->def().has(terminator))
-            return node.get();
-        for (const auto& inner : node->regions())
-            if (const OpNode* found = without_code(*inner)) return found;
-    }
-    return nullptr;
-}
-
 void expect_complete(const Program& program) {
     if (program.functions().empty() || !program.main().body().terminator())
         raise(PyExc_ValueError, "the program has no function with an output");
@@ -36,11 +25,11 @@ void expect_complete(const Program& program) {
 
 std::shared_ptr<Lowered> lower_program(const Program& program, const std::vector<std::string>& levels) {
     expect_complete(program);
-    if (const OpNode* node = without_code(program.main().body()))
+    if (const OpNode* node = first_without_code(program.main().body()))
         raise(PyExc_ValueError, "%s has no code of its own; lower what cuvil.ir.run_passes returns",
               std::string(node->op()).c_str());
     const nb::gil_scoped_release release;
-    return std::make_shared<Lowered>(lower(copy_of(program), levels));
+    return std::make_shared<Lowered>(lower(copy_of(program), levels_of({.levels = levels})));
 }
 
 nb::bytes compile_lowered(const Lowered& lowered, const CompileArguments& arguments) {

@@ -125,7 +125,7 @@ nb::object add_op(const FunctionHandle& f, const std::string& op, const nb::list
     if (wrong.empty()) {
         try {
             infer(node);
-        } catch (const InferenceError& error) {
+        } catch (const std::runtime_error& error) { // InferenceError, or DimOverflow of a size beyond 64 bits
             wrong.push_back(op + ": " + error.what());
         }
     }

@@ -16,6 +16,7 @@ bool fits(const char* format, Py_ssize_t item_size, const cuvil_dtype& dtype) {
     if (item_size * 8 != dtype.bits) return false;
     if (!format) return dtype.code == 1 && dtype.bits == 8;
     if (*format == '<' || *format == '=' || *format == '@') format++;
+    if (*format == '\0') return false;
     switch (dtype.code) {
     case 0: // sizes differ between systems ('l', 'q'), and the size has been compared
         return strchr("bhilqn", *format) && format[1] == '\0';

@@ -62,7 +62,7 @@ private:
     Room<nb::object, 4> arrays_;
 };
 
-using Given = Room<PyObject*, 8>; // borrowed; null: left out
+using Given = Room<nb::object, 8>; // held, since converting one may run code that changes the dict; none: left out
 using Keep = Room<Feed, 2>;
 
 int64_t bytes_of(const cuvil_value& value) {
@@ -126,7 +126,7 @@ public:
         for (size_t i = 0; i < inputs_.size(); i++) {
             PyObject* by_name = named ? find(named, inputs_[i].name, inputs_.size(), input_alias_) : nullptr;
             if (by_name && i < count) raise(PyExc_TypeError, "input %R is given twice", inputs_[i].name.ptr());
-            given[i] = i < count ? PyTuple_GET_ITEM(positional.ptr(), static_cast<Py_ssize_t>(i)) : by_name;
+            given[i] = nb::borrow(i < count ? PyTuple_GET_ITEM(positional.ptr(), static_cast<Py_ssize_t>(i)) : by_name);
             taken += by_name != nullptr;
         }
         if (named && taken != PyDict_GET_SIZE(named.ptr())) unknown("input", named, inputs_, input_alias_);
@@ -152,8 +152,8 @@ private:
         Given given(inputs_.size());
         Py_ssize_t taken = 0;
         for (size_t i = 0; i < inputs_.size(); i++) {
-            given[i] = find(dict, inputs_[i].name, inputs_.size(), input_alias_);
-            taken += given[i] != nullptr;
+            given[i] = nb::borrow(find(dict, inputs_[i].name, inputs_.size(), input_alias_));
+            taken += given[i].is_valid();
         }
         if (taken != PyDict_GET_SIZE(dict.ptr())) unknown("input", dict, inputs_, input_alias_);
         execute(given, out, cancellation);
@@ -167,11 +167,11 @@ private:
         for (size_t i = 0; i < inputs_.size(); i++) {
             const Spec& spec = inputs_[i];
             // None stands for "left out" where that is possible.
-            if (spec.optional && (!given[i] || given[i] == Py_None)) continue;
-            if (!given[i])
+            if (spec.optional && (!given[i].is_valid() || given[i].is_none())) continue;
+            if (!given[i].is_valid())
                 raise(PyExc_KeyError, "input %R is missing; the inputs are %s", spec.name.ptr(),
                       list_of(inputs_).c_str());
-            keep[i].take(given[i], spec, in[i]);
+            keep[i].take(given[i].ptr(), spec, in[i]);
             bytes += bytes_of(in[i]);
         }
         run_watched(module.get(), in.data(), out.data(), cancellation, bytes, quick_);
