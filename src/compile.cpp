@@ -161,6 +161,10 @@ Lowered planned(Program program, std::vector<std::string> levels, const CompileO
 } // namespace
 
 Artifact compile(Program program, const CompileOptions& options, Diagnostics& diag) {
+    if (!options.stop_after.empty())
+        diag.error("bad-option", "a module cannot stop after " + cuvil::quoted(options.stop_after))
+            .suggest("emit the IR instead");
+    diag.stop_if_errors();
     std::vector<std::string> levels = levels_of(options);
     optimize(program, options, diag);
     return assemble(std::make_shared<const Lowered>(planned(std::move(program), std::move(levels), options)), options,

@@ -30,7 +30,7 @@ enum class Emit { Module, Ir, Cxx, Llvm, Asm };
 // What a compile tells on its way; for progress displays.
 struct Progress {
     int step, steps;
-    std::string_view stage; // "import", "optimize", "plan", "codegen", "link"
+    std::string_view stage; // "import", "optimize", "plan", "codegen", "write"
 };
 
 // What a pass did; `changes` counts the edits that it speaks of, such as rules that applied.

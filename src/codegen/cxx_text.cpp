@@ -86,6 +86,11 @@ std::string factor_text(const Plan& plan, const Dim& dim) {
 }
 std::string checked_size_text(const Plan& plan, const Dim& dim) { return expression(plan, dim, checked); }
 
+std::string wrapping_size_text(const Plan& plan, const Dim& dim) {
+    if (dim.constant() || dim.as_symbol()) return size_text(plan, dim);
+    return fmt::format("[&] {{ CheckedSizes sizes; return {}; }}()", checked_size_text(plan, dim));
+}
+
 std::string block_bytes_text(const Plan& plan, const Dim& bytes) {
     if (bytes.constant()) return bytes.text();
     return fmt::format("[&] {{ CheckedSizes sizes; const i64 bytes = {}; return sizes.overflow ? -1 : bytes; }}()",

@@ -45,6 +45,8 @@ std::string factor_text(const Plan& plan, const Dim& dim);
 std::string sizes_text(const Plan& plan, const Shape& shape);
 // The same in checked arithmetic, as calls of a CheckedSizes named `sizes`.
 std::string checked_size_text(const Plan& plan, const Dim& dim);
+// A value that is computed like a size and is none: beyond 64 bits it wraps.
+std::string wrapping_size_text(const Plan& plan, const Dim& dim);
 // The bytes of a block from the host, which only data shows, so that nothing has checked them: -1 beyond 64 bits.
 std::string block_bytes_text(const Plan& plan, const Dim& bytes);
 

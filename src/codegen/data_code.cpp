@@ -33,7 +33,8 @@ void DataWriter::emit_dims() {
     output();
     const Shape& values = DimsOp(*node_).values();
     for (size_t i = 0; i < values.size(); i++)
-        out_.line("y[{}] = static_cast<{}>({});", i, cxx_name(result_type().dtype()), size(values[i]));
+        out_.line("y[{}] = static_cast<{}>({});", i, cxx_name(result_type().dtype()),
+                  wrapping_size_text(c_.plan, values[i]));
 }
 
 void DataWriter::emit_range() {
@@ -58,8 +59,13 @@ void DataWriter::emit_require() {
     const Shape &left = require.left(), &right = require.right();
     int check = c_.plan.check(require.message(), c_.step.name);
     for (size_t i = 0; i < left.size(); i++) {
-        out_.open("if ({} != {}) {{", size(left[i]), size(right[i]));
-        out_.line("return f.fail({}, {}, {});", check, size(left[i]), size(right[i]));
+        out_.open("{{");
+        out_.line("CheckedSizes sizes;");
+        out_.line("const i64 left = {}, right = {};", checked_size_text(c_.plan, left[i]),
+                  checked_size_text(c_.plan, right[i]));
+        out_.open("if (left != right || sizes.overflow) {{");
+        out_.line("return f.fail({}, left, right);", check);
+        out_.close();
         out_.close();
     }
 }

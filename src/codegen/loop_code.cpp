@@ -96,7 +96,7 @@ template <class F> void LoopCode::emit_nodes(CxxText& out, F text_of) const {
         std::map<std::string, std::string, std::less<>> names;
         for (size_t k = 0; k < node.operands().size(); k++) {
             Value& operand = *node.operand(k);
-            Value& read = behind_broadcast(operand);
+            Value& read = behind_broadcasts(operand);
             std::string text;
             if (auto found = inner.find(&operand); found != inner.end())
                 text = found->second;

@@ -58,11 +58,11 @@ public:
     CXXModule write() {
         collect(plan_.main, 0);
         CXXModule module;
-        const std::string prelude = declarations();
         size_t count = std::max<size_t>(1, (functions_.size() + functions_per_source - 1) / functions_per_source);
         for (size_t part = 0; part < count; part++) {
-            std::string text = prelude;
             size_t begin = part * functions_.size() / count, end = (part + 1) * functions_.size() / count;
+            // The last part calls all functions, the others hold their own only.
+            std::string text = part + 1 == count ? declarations(0, end) : declarations(begin, end);
             for (size_t i = begin; i < end; i++) text += "\n" + function_source(i);
             if (part + 1 == count) text += "\n" + steps_source() + "\n" + run_source();
             module.sources.push_back({fmt::format("part_{}.cpp", part), enclosed(text), levels_});
@@ -103,11 +103,11 @@ private:
     }
 
     // Symbols are the layers' names, so that profilers speak of the model.
-    std::string declarations() const {
+    std::string declarations(size_t begin, size_t end) const {
         CxxText out;
         out.line("#define TEXT_OF(name) TEXT(name)");
         out.line("#define TEXT(name) #name");
-        for (size_t i = 0; i < functions_.size(); i++) {
+        for (size_t i = begin; i < end; i++) {
             const Function& function = functions_[i];
             std::string others = function.steps > 1 ? fmt::format(" and {} more", function.steps - 1) : "";
             out.line("[[gnu::noinline]] void function_{}(Frame& f, const i32* buffer) __asm__(\"{}{} [{}].\" "
@@ -205,6 +205,13 @@ private:
         }
     }
 
+    // Opens a block with the sizes of an output.
+    void give_shape(CxxText& out, const Type& type) const {
+        out.open("{{");
+        out.line("const i64 shape[{}] = {};", std::max<size_t>(1, type.shape().size()),
+                 sizes_text(plan_, type.shape()));
+    }
+
     void give_outputs(CxxText& out) const {
         for (size_t i = 0; i < end().operands().size(); i++) {
             const Value& value = *end().operand(i);
@@ -212,7 +219,9 @@ private:
             const Value& root = alias_root(value);
             if (type.is_tensor() && type.dtype() == DType::String) {
                 CUVIL_ASSERT(root.argument_of() == &program_.main().body(), "strings that are no input");
-                out.line("f.give_strings({}, call->in[{}].as.strings);", i, root.index());
+                give_shape(out, type);
+                out.line("f.give_strings({}, call->in[{}].as.strings, shape, {});", i, root.index(), type.rank());
+                out.close();
                 continue;
             }
             int number = plan_.buffer(value);
@@ -223,9 +232,7 @@ private:
                 out.line("Frame::copy(f.output({}), b[{}], {});", i, number, bytes);
                 continue;
             }
-            out.open("{{");
-            out.line("const i64 shape[{}] = {};", std::max<size_t>(1, type.shape().size()),
-                     sizes_text(plan_, type.shape()));
+            give_shape(out, type);
             out.line("f.give({}, b[{}], {}, {}, shape, {});", i, number, cxx_dtype(type.dtype()), bytes, type.rank());
             out.close();
         }

@@ -130,7 +130,7 @@ void MovementWriter::emit_pad() {
     out_.line("const i64 shape[1] = {{{}}};", size(element_count(result_type().shape())));
     out_.line("const i64 strides[1] = {{1}};");
     out_.line("f.parallel_ranges(map_rows(shape), shape[0], [=](Range rows) {{ fill_strided<1, {}>(shape, rows, y, "
-              "strides, {}({})); }});",
+              "strides, cast<{}>({})); }});",
               t, t, number_text(PadOp(*node_).value()));
     out_.close();
     std::vector<Dim> strides = strides_of(result_type().shape());

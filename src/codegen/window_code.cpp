@@ -126,7 +126,7 @@ void WindowWriter::emit_conv_any() {
     output();
     Dim work = element_count(is_transposed ? x.shape() : y.shape()) * element_count(w.shape());
     out_.line("f.parallel(conv_any_tasks(p), {}, [=](i64 task) {{ {}(p, task, x, w, bias, y); }});",
-              size(Dim::floordiv(work, w.dim(0))), kernel());
+              size(Dim::floordiv(work, Dim::max(w.dim(0), 1))), kernel());
 }
 
 void WindowWriter::emit_col2im() {

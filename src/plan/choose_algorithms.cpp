@@ -223,11 +223,49 @@ void check_dtypes(const Region& region, Diagnostics& diag) {
     }
 }
 
+// Strings have no memory of their own: an output is what the caller gave as an input.
+void check_strings(const FuncIR& function, Diagnostics& diag) {
+    auto is_string = [](const Value& value) {
+        return value.type().is_tensor() && value.type().dtype() == DType::String;
+    };
+    const auto& arguments = function.body().arguments();
+    for (size_t i = 0; i < arguments.size(); i++)
+        if (is_string(*arguments[i]) && !function.inputs[i].default_value.empty())
+            diag.error("unsupported-dtype", "input '" + function.inputs[i].name + "' of strings cannot have a default");
+    const auto& results = function.body().terminator()->operands();
+    for (size_t i = 0; i < results.size(); i++)
+        if (is_string(*results[i]) && alias_root(*results[i]).argument_of() != &function.body())
+            diag.error("unsupported-dtype",
+                       "output '" + function.outputs[i].name + "' is of strings that are no input: they can only pass");
+}
+
+void check_code(const Region& region, Diagnostics& diag) {
+    if (const OpNode* node = first_without_code(region))
+        diag.error("bad-option",
+                   std::string(node->op()) + " has no code of its own: the pass that takes it apart is "
+                                             "disabled",
+                   node->location());
+}
+
 } // namespace
+
+const OpNode* first_without_code(const Region& region) {
+    for (const auto& node : region.nodes()) {
+        if (node->def().lower.kind == Lowering::None && !node->def().has(source) && !node->def().has(terminator))
+            return node.get();
+        for (const auto& inner : node->regions())
+            if (const OpNode* found = first_without_code(*inner)) return found;
+    }
+    return nullptr;
+}
 
 Plan choose_algorithms(Program& program) {
     Diagnostics diag;
-    for (const auto& function : program.functions()) check_dtypes(function->body(), diag);
+    for (const auto& function : program.functions()) {
+        check_code(function->body(), diag);
+        check_dtypes(function->body(), diag);
+        check_strings(*function, diag);
+    }
     diag.stop_if_errors();
     Plan plan;
     for (const auto& function : program.functions()) Chooser(program, *function, plan).choose(function->body());

@@ -89,7 +89,8 @@ private:
         return is_convolution(k) || k.ends_with("_blocked") || k == "global_avg_pool";
     }
 
-    // The kernel that computes a node in blocks because all of its operands lie in blocks; nothing if there is none.
+    // The kernel that computes a node in blocks because the images that it reads lie in blocks; nothing if there is
+    // none.
     std::optional<std::string_view> kernel_in_blocks(const OpNode& node) const {
         const std::string& k = kernel(node);
         std::string_view in_blocks;
@@ -99,7 +100,8 @@ private:
         if (k == "slice" && takes_whole_blocks(node)) in_blocks = "slice_blocked";
         if (in_blocks.empty() || !is_image(node.result())) return std::nullopt;
         auto lies_in_blocks = [&](const Value* operand) { return operand && is_blocked(*operand); };
-        return std::ranges::all_of(node.operands(), lies_in_blocks) ? std::optional(in_blocks) : std::nullopt;
+        std::span<Value* const> images = k == "concat" ? node.operands() : std::span(node.operands()).first(1);
+        return std::ranges::all_of(images, lies_in_blocks) ? std::optional(in_blocks) : std::nullopt;
     }
 
     static bool is_resized_in_plane(const OpNode& node) {
@@ -279,7 +281,7 @@ private:
         if (is_spread_over_image(node)) return {Layout::Blocked, 0, 0, 0, 0};
         if (joins_class(node) && is_blocked(node.result())) {
             if (operand.producer() && is_spread_over_image(*operand.producer())) return {};
-            const Value& read = behind_broadcast(operand);
+            const Value& read = behind_broadcasts(operand);
             bool per_channel = is_constant(read) && is_per_channel(read.type(), node.result().type());
             if (is_literal(read) || per_channel) return {};
             return node.result().type().layout();

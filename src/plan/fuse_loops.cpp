@@ -101,7 +101,7 @@ private:
     // Operands of an epilogue: lying exactly as the result does, a constant along the columns or channels, or a
     // literal.
     static bool is_readable(Value& operand, const Type& result) {
-        const Value& read = behind_broadcast(operand);
+        const Value& read = behind_broadcasts(operand);
         if (&read == &operand && operand.type() == result) return true;
         if (is_literal(read)) return true;
         if (read.type().dtype() != DType::F32) return false;
@@ -158,7 +158,7 @@ bool is_literal(const Value& value) {
            value.type().dtype() != DType::String;
 }
 
-Value& behind_broadcast(Value& value) {
+Value& behind_broadcasts(Value& value) {
     Value* v = &value;
     while (v->producer() && v->producer()->op() == "broadcast") v = v->producer()->operand(0);
     return *v;
@@ -183,7 +183,7 @@ std::vector<Value*> memory_operands(const Step& step) {
     };
     for (OpNode* node : step.fused)
         for (Value* v : node->operands()) {
-            Value& read = behind_broadcast(*v);
+            Value& read = behind_broadcasts(*v);
             if (!is_inner(*v) && !is_literal(read)) add(&read);
         }
     return out;

@@ -100,8 +100,12 @@ struct Plan {
     int buffer(const Value& value) const; // throws InternalError if it has none
 };
 
+// The first op that a pass would have taken apart, for it has no code of its own; nullptr if there is none.
+const OpNode* first_without_code(const Region& region);
+
 // Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` and `view` nodes.
-// Throws Refused for dtypes that no kernel computes in.
+// Throws Refused for dtypes that no kernel computes in, for strings that do more than pass through, and for ops without
+// code.
 Plan choose_algorithms(Program& program);
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);
@@ -127,7 +131,7 @@ std::optional<Dim> row_stride(const View& view);
 // The value whose memory `value` is: through reshapes, identities and views.
 const Value& alias_root(const Value& value);
 // The operand behind broadcasts, which elementwise loops read in place.
-Value& behind_broadcast(Value& value);
+Value& behind_broadcasts(Value& value);
 // Whether an op can be part of a loop or an epilogue.
 bool is_loop_op(const OpNode& node);
 // A constant of one element, which loops spell out in the code.

@@ -119,12 +119,22 @@ private:
         return number;
     }
 
+    [[noreturn]] static void refuse_missing(const std::string& weight, const Location& where) {
+        Diagnostics diag;
+        diag.error("missing-weight", "the data of weight \"" + weight + "\" is not there", where)
+            .suggest("compile the model this text was printed from");
+        throw Refused(diag);
+    }
+
     void place_inputs() {
         int index = 0;
         for (const auto& input : program_.main().body().arguments()) {
             add_buffer(*input, Buffer::Input, index);
             const std::string& fallback = program_.main().inputs.at(static_cast<size_t>(index++)).default_value;
-            if (!fallback.empty()) place_constant(fallback, program_.weights().at(fallback).bytes);
+            if (fallback.empty()) continue;
+            const Weight& weight = program_.weights().at(fallback);
+            if (weight.missing) refuse_missing(fallback, {});
+            place_constant(fallback, weight.bytes);
         }
     }
 
@@ -156,13 +166,7 @@ private:
         CUVIL_ASSERT(is_constant(root), "a value without memory: " + root.name());
         const OpNode& node = *root.producer();
         auto bytes = constant_bytes(program_, root);
-        if (!bytes) {
-            Diagnostics diag;
-            diag.error("missing-weight", "the data of weight \"" + node.get<std::string>("name") + "\" is not there",
-                       node.location())
-                .suggest("compile the model this text was printed from");
-            throw Refused(diag);
-        }
+        if (!bytes) refuse_missing(node.get<std::string>("name"), node.location());
         std::string name =
             node.op() == "weight" ? node.get<std::string>("name") : "constant " + content_hash(*bytes).text();
         int number = add_buffer(root, Buffer::Constant);

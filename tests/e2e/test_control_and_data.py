@@ -230,6 +230,30 @@ def test_strings_pass_through():
     assert m.run({"s": np.empty((0, 2), object)})["t"].shape == (0, 2)
 
 
+def test_strings_pass_through_in_another_shape():
+    m = compiled(
+        [oh.make_node("Reshape", ["s", "shape"], ["t"])],
+        [info("s", TP.STRING, [2, 3])],
+        [info("t", TP.STRING, [3, 2])],
+        (nh.from_array(np.array([3, 2]), "shape"),),
+    )
+    s = np.array([["a", "b", "c"], ["d", "e", "f"]], dtype=object)
+    assert m.run({"s": s})["t"].tolist() == [["a", "b"], ["c", "d"], ["e", "f"]]
+
+
+def test_strings_that_are_no_input_are_refused():
+    words = oh.make_tensor("words", TP.STRING, [2], [b"a", b"b"])
+    with pytest.raises(cuvil.Unsupported, match="can only pass"):
+        compiled([oh.make_node("Identity", ["words"], ["t"])], [], [info("t", TP.STRING, [2])], (words,))
+    with pytest.raises(cuvil.Unsupported, match="cannot have a default"):
+        compiled(
+            [oh.make_node("Identity", ["words"], ["t"])],
+            [info("words", TP.STRING, [2])],
+            [info("t", TP.STRING, [2])],
+            (words,),
+        )
+
+
 def test_an_index_out_of_range_is_a_sentence():
     table = nh.from_array(np.arange(12, dtype=np.float32).reshape(4, 3), "table")
     m = compiled(

@@ -47,6 +47,12 @@ def test_reshape():
     assert m.run({"x": empty, "shape": ints(3, 0)})["y"].shape == (3, 0)
 
 
+def test_sizes_whose_product_exceeds_64_bits():
+    m = compiled("Reshape", {"x": np.zeros(4, np.float32), "shape": ints(2, 2)}, False)
+    with pytest.raises(RuntimeError, match="must be equal"):
+        m.run({"x": np.zeros(4, np.float32), "shape": ints(20, 922337203685477581)})  # 4 more than 2**64
+
+
 SLICES = [
     ((2, 5), [-1], [LOWEST], [1], [-1]),
     ((2, 5), [HIGHEST], [LOWEST], [-1], [-2]),
