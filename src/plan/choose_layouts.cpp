@@ -89,8 +89,8 @@ private:
         return is_convolution(k) || k.ends_with("_blocked") || k == "global_avg_pool";
     }
 
-    // The kernel that computes a node in blocks because the images that it reads lie in blocks; nothing if there is
-    // none.
+    // The kernel that computes a node in blocks: because the images that it reads lie in blocks, or because a
+    // convolution reads what it makes, so that blocks are only laid out one step earlier. Nothing if there is none.
     std::optional<std::string_view> kernel_in_blocks(const OpNode& node) const {
         const std::string& k = kernel(node);
         std::string_view in_blocks;
@@ -99,9 +99,23 @@ private:
         if (k == "concat" && joins_whole_blocks(node)) in_blocks = "concat_blocked";
         if (k == "slice" && takes_whole_blocks(node)) in_blocks = "slice_blocked";
         if (in_blocks.empty() || !is_image(node.result())) return std::nullopt;
-        auto lies_in_blocks = [&](const Value* operand) { return operand && is_blocked(*operand); };
         std::span<Value* const> images = k == "concat" ? node.operands() : std::span(node.operands()).first(1);
-        return std::ranges::all_of(images, lies_in_blocks) ? std::optional(in_blocks) : std::nullopt;
+        auto lies_in_blocks = [&](const Value* operand) { return is_blocked(*operand); };
+        if (std::ranges::all_of(images, lies_in_blocks)) return in_blocks;
+        // Pools and resizing are quicker in blocks; a slice would lay out more than it takes.
+        bool pays = k == "concat" ? std::ranges::any_of(images, lies_in_blocks) : k != "slice";
+        bool are_images = std::ranges::all_of(images, [](const Value* operand) { return is_image(*operand); });
+        return pays && are_images && leads_to_convolution(node) ? std::optional(in_blocks) : std::nullopt;
+    }
+
+    // Whether a convolution reads the node's result in blocks, or a concatenation of it with others.
+    bool leads_to_convolution(const OpNode& node) const {
+        return std::ranges::any_of(node.result().uses(), [&](const Use& use) {
+            const std::string& k = kernel(*use.node);
+            if (use.node->parent() != &region_) return false;
+            if (is_convolution(k)) return use.operand == 0 && k != "conv2d_padded";
+            return k == "concat" && joins_whole_blocks(*use.node) && feeds_convolution(*use.node);
+        });
     }
 
     static bool is_resized_in_plane(const OpNode& node) {
@@ -277,6 +291,8 @@ private:
             if (k == "conv2d_padded") halo.kind = Layout::Padded;
             return halo;
         }
+        bool is_read_in_blocks = writes_blocks(k) && !is_convolution(k) && (i == 0 || k == "concat_blocked");
+        if (is_read_in_blocks && operand.type().layout().is_plain()) return {Layout::Blocked, 0, 0, 0, 0};
         if (writes_blocks(k)) return operand.type().layout();
         if (is_spread_over_image(node)) return {Layout::Blocked, 0, 0, 0, 0};
         if (joins_class(node) && is_blocked(node.result())) {

@@ -129,6 +129,16 @@ TEST(Layouts, AChoiceThatOthersReadIsPlain) {
     EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_blocked", "relayout", "less", "neg", "relayout", "where"}));
 }
 
+// What a convolution reads in blocks is pooled and joined in blocks, too.
+TEST(Layouts, APoolBeforeAConvolutionReadsBlocks) {
+    Planned p(program("%x: f32[1,16,8,8]", "f32[1,16,4,4]", R"(
+  %m = max_pool2d %x {kernel = [2,2], strides = [2,2]} : f32[1,16,4,4]
+  %a = conv2d %m, %w {pads = [1,1,1,1]} : f32[1,16,4,4]
+  return %a
+)"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "pool_blocked", "conv2d_blocked", "relayout"}));
+}
+
 TEST(Layouts, RegionsSeePlainImages) {
     Planned p(program("%c: bool[], %x: f32[1,16,8,8]", "f32[1,16,8,8]", R"(
   %a = conv2d %x, %w {pads = [1,1,1,1]} : f32[1,16,8,8]
