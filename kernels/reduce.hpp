@@ -94,11 +94,34 @@ template <class Op, class T, class F> INLINE auto reduce_row(i64 n, const T* x, 
     return combine_lanes(result, [](auto a, auto b) { return Op::join(a, b); });
 }
 
+// Rows of so few values are combined 16 at a time, side by side, in the order of reduce_row.
+inline constexpr i64 short_row = 8;
+
+template <class Op, class T> INLINE void reduce_short_rows(i64 n, Range rows, const T* x, T* y) {
+    using L = lanes_of<T>;
+    const L neutral = L(Op::template neutral<element_of<L>>);
+    for (i64 row = rows.begin; row < rows.end; row += lane_count) {
+        const i64 lanes = smaller(lane_count, rows.end - row);
+        L parts[short_row];
+        UNROLL for (i64 i = 0; i < short_row; i++) {
+            parts[i] = i < n ? Op::enter(neutral, load_strided(x + row * n + i, n, lanes)) : neutral;
+        }
+        UNROLL for (i64 width = short_row / 2; width > 0; width /= 2) {
+            UNROLL for (i64 i = 0; i < width; i++) { parts[i] = Op::join(parts[i], parts[i + width]); }
+        }
+        store_lanes(y + row, Op::finish(parts[0], n), lanes);
+    }
+}
+
 // Computes the outputs in the range, counted as o * inner + i. No values (n = 0) give the neutral element.
 template <class Op, class T> INLINE void reduce(i64 outer, i64 n, i64 inner, Range outputs, const T* x, T* y) {
     outputs.end = smaller(outputs.end, outer * inner);
     using L = lanes_of<T>;
     using A = element_of<L>;
+    if (inner == 1 && n <= short_row) {
+        reduce_short_rows<Op>(n, outputs, x, y);
+        return;
+    }
     if (inner == 1) {
         for (i64 o = outputs.begin; o < outputs.end; o++) {
             const A result = reduce_row<Op>(n, x + o * n, [](auto v) { return v; });
