@@ -2,6 +2,8 @@
 #include "optimize/rules/rule.hpp"
 
 #include <algorithm>
+#include <cstring>
+#include <optional>
 
 namespace cuvil {
 namespace {
@@ -60,6 +62,39 @@ bool pads_nothing(const MatchContext& match) {
            std::ranges::all_of(match.get<Shape>("high"), is_zero);
 }
 
+// The one index that is a known number, counted from the front; the axis may be as long as it likes behind it.
+std::optional<int64_t> only_index(const MatchContext& match) {
+    auto bytes = constant_bytes(match.program(), *match["i"]);
+    const Type& type = match["i"]->type();
+    if (!bytes || !element_count(type.shape()).is(1) || bytes->size() != size_of(type.dtype())) return std::nullopt;
+    int64_t index = 0;
+    if (type.dtype() == DType::I64) {
+        std::memcpy(&index, bytes->data(), sizeof index);
+    } else {
+        int32_t narrow = 0;
+        std::memcpy(&narrow, bytes->data(), sizeof narrow);
+        index = narrow;
+    }
+    const Dim& size = match["x"]->type().dim(match.get<int64_t>("axis"));
+    auto known = size.constant();
+    if (index < 0 && known) index += *known;
+    return index >= 0 && size.lower_bound().value_or(0) > index ? std::optional(index) : std::nullopt;
+}
+
+FusedOp slice_of_one(const MatchResult& match) {
+    auto index = only_index(match);
+    if (!index) return nullptr;
+    const Type& x = match["x"]->type();
+    auto axis = match.get<int64_t>("axis");
+    auto at = static_cast<size_t>(axis < 0 ? axis + x.rank() : axis);
+    Shape starts(x.shape().size(), 0), sizes = x.shape();
+    starts[at] = *index;
+    sizes[at] = 1;
+    Value& part =
+        match.make("slice", {match["x"]}, {{"starts", starts}, {"sizes", sizes}, {"steps", Ints(x.shape().size(), 1)}});
+    return &match.make("reshape", {&part}, {{"shape", match.root().result().type().shape()}});
+}
+
 const Rule rules[] = {
     {"identity", "%r = identity %x", {}, "%x"},
     {"cast_to_same", "%r = cast %x", keeps_type, "%x"},
@@ -75,6 +110,7 @@ const Rule rules[] = {
      transpose_at_once},
     {"transpose_ones", "%r = transpose %x {perm = %perm}", keeps_elements, reshaped},
     {"slice_all", "%r = slice %x {starts = %starts, sizes = %sizes, steps = %steps}", takes_all, "%x"},
+    {"gather_of_one", "%r = gather %x, %i {axis = %axis}", {}, slice_of_one},
     {"concat_of_one", "%r = concat %x", {}, "%x"},
     {"pad_nothing", "%r = pad %x {low = %low, high = %high}", pads_nothing, "%x"},
 };
