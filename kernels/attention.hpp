@@ -22,7 +22,8 @@ struct Attention {
     i64 rows, keys, depth, width;
     i64 q_row, k_depth, k_key, v_key, v_width, mask_row, mask_key, y_row;
     f32 scale;
-    f32 fill; // takes the place of a score whose mask is false
+    f32 fill;         // takes the place of a score whose mask is false
+    bool nan_to_zero; // the powers of a row whose sum is no divisor count as 0
 };
 
 // What a task packs at once, of k and of v; and the largest number of its rows.
@@ -163,6 +164,16 @@ template <class M> INLINE f32 soften(const Attention& g, i64 n, f32* scores, con
     return factor;
 }
 
+// A row of y whose powers are all 0: NaN where v has one, or an infinity.
+[[gnu::noinline]] inline void sum_of_zeros(const Attention& g, const f32* v, f32* y) {
+    for (i64 i = 0; i < g.width; i++) {
+        y[i] = 0.0f;
+        for (i64 key = 0; key < g.keys; key++) {
+            y[i] = fma(0.0f, v[key * g.v_key + i * g.v_width], y[i]);
+        }
+    }
+}
+
 // The part of y that belongs to a task of one head. T = attention_tiles(rows).
 template <GemmTiles T, class M>
 INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32* k, const f32* v, const M* mask,
@@ -208,6 +219,10 @@ INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32
     // Without keys there is no sum, and y is 0.
     for (i64 r = 0; g.keys > 0 && r < rows; r++) {
         f32* row = y + r * g.y_row;
+        if (g.nan_to_zero && !(state[r].sum > 0.0f)) {
+            sum_of_zeros(g, v, row);
+            continue;
+        }
         for_lanes(g.width, [&](i64 i, i64 lanes) {
             store_lanes(row + i, load_lanes(row + i, lanes) / splat(state[r].sum), lanes);
         });

@@ -32,9 +32,10 @@ void AttentionWriter::emit() {
     out_.line(
         "const Attention g = {{.rows = {}, .keys = {}, .depth = {}, .width = {}, .q_row = {}, .k_depth = {}, .k_key "
         "= {}, .v_key = {}, .v_width = {}, .mask_row = {}, .mask_key = {}, .y_row = {}, .scale = f32({}), .fill = "
-        "f32({})}};",
+        "f32({}), .nan_to_zero = {}}};",
         size(rows), size(keys), size(depth), size(width), stride(q, 1), stride(k, 1), stride(k, 0), stride(v, 1),
-        stride(v, 0), stride(mask, 1), stride(mask, 0), stride(y, 1), number_text(op.scale()), number_text(op.fill()));
+        stride(v, 0), stride(mask, 1), stride(mask, 0), stride(y, 1), number_text(op.scale()), number_text(op.fill()),
+        op.nan_to_zero());
     out_.line("constexpr GemmTiles tiles = attention_tiles({});", known_size(rows));
     out_.line("const i64 tasks = attention_tasks(g, tiles);");
     out_.open("f.parallel({} * tasks, {}, [=](i64 i) {{", factor(heads),

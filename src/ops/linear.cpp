@@ -96,13 +96,14 @@ const OpDef defs[] = {
         .name = "attention",
         .summary =
             "softmax(q @ k * scale + mask) @ v over the last two axes; where a mask of bools is false, `fill` takes "
-            "the place of the scaled score",
+            "the place of the scaled score. With nan_to_zero a NaN that softmax gives counts as 0",
         .operands = {{"q", Accepts::F32},
                      {"k", Accepts::F32},
                      {"v", Accepts::F32},
                      {"mask", Accepts::Any, OperandDef::Optional}},
         .attributes = {{"scale", AttributeKind::Float, 1.0},
-                       {"fill", AttributeKind::Float, -std::numeric_limits<double>::infinity()}},
+                       {"fill", AttributeKind::Float, -std::numeric_limits<double>::infinity()},
+                       {"nan_to_zero", AttributeKind::Bool, false}},
         .infer = infer_attention,
         .lower = kernel("attention"),
         .reference = "(lambda e: e / e.sum(-1, keepdims=True) @ v)(np.exp(q @ k + mask - (q @ k + mask).max(-1, "

@@ -14,7 +14,7 @@ func @main(%q: f32[B,S,3,{d}], %k: f32[B,T,3,{d}], %v: f32[B,T,3,{w}]{more}) {{
   %2 = transpose %k {{perm = [0,2,3,1]}}
   %3 = transpose %v {{perm = [0,2,1,3]}}
   {mask}
-  %5 = attention %1, %2, %3, {name} {{scale = 0.3}}
+  %5 = attention %1, %2, %3, {name} {{scale = 0.3, nan_to_zero = {zero}}}
   %6 = transpose %5 {{perm = [0,2,1,3]}}
   return %6
 }}
@@ -51,7 +51,7 @@ def test_any_sizes(kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
     more, mask_text, name = MASKS[kind]
     random = np.random.default_rng(1)
     for d, w in ((32, 32),) if kind == "none" else ((5, 17),):
-        module = cuvil.compile(TEXT.format(d=d, w=w, more=more, mask=mask_text, name=name).encode())
+        module = cuvil.compile(TEXT.format(d=d, w=w, more=more, mask=mask_text, name=name, zero="false").encode())
         module.save(tmp_path / "attention.cuvil")
         for batch, s, t in [*product([1], [0, 1, 7, 70], [1, 7, 64, 130]), (2, 33, 1), (0, 3, 3)]:
             q, k, v = (
@@ -75,9 +75,9 @@ def test_any_sizes(kind: str, tmp_path, monkeypatch: pytest.MonkeyPatch):
             assert len(bits) == 1
 
 
-def run(kind: str, **feeds: np.ndarray) -> np.ndarray:
+def run(kind: str, zero: str = "false", **feeds: np.ndarray) -> np.ndarray:
     more, mask_text, name = MASKS[kind]
-    text = TEXT.format(d=4, w=4, more=more, mask=mask_text, name=name)
+    text = TEXT.format(d=4, w=4, more=more, mask=mask_text, name=name, zero=zero)
     return cuvil.compile(text.encode(), target="native").run(feeds)["output"]
 
 
@@ -91,6 +91,21 @@ def test_a_row_whose_mask_is_all_false_is_nan():
     y = run("bools", q=ones(2), k=ones(100), v=ones(100), m=mask)
     assert np.isnan(y[:, 0]).all()
     np.testing.assert_array_equal(y[:, 1], ones(1)[:, 0])
+
+
+def test_nan_may_count_as_zero():
+    """Rows without keys, and those with a NaN, are sums of 0 * v."""
+    mask = np.ones((3, 70), bool)
+    mask[0] = False
+    q, v = ones(3), ones(70)
+    q[0, 1, 1, 0] = np.nan
+    v[0, 3, 2, 1] = np.inf
+    y = run("bools", "true", q=q, k=ones(70), v=v, m=mask)[0]
+    assert (y[0, :2] == 0).all()
+    assert (y[1, 0] == 1).all()
+    assert (y[1, 1] == 0).all()
+    assert np.isnan(y[0, 2]).tolist() == [False, True, False, False]
+    assert y[2, 2].tolist() == [1, np.inf, 1, 1]
 
 
 def test_blocks_of_keys_without_weight_do_not_matter():

@@ -1,19 +1,50 @@
-// Attention that exporters write out: first its core, with the scale and the mask that stand between the products, then
-// factors of its queries and keys.
+// Attention that exporters write out: its core, with whatever scale and mask stand between the products, then factors
+// of its queries and keys. Exporters choose the pieces independently of one another, so the patterns are combined of
+// them.
 #include "optimize/constants.hpp"
 #include "optimize/rules/rule.hpp"
 
-#include <algorithm>
 #include <cmath>
+#include <deque>
 #include <optional>
+#include <string>
 
 namespace cuvil {
 namespace {
 
-// The finite number that a constant holds everywhere.
-std::optional<double> number(const MatchContext& match, std::string_view name) {
-    auto found = only_number(match.program(), *match[name]);
-    return found && std::isfinite(*found) ? found : std::nullopt;
+// Some nodes of a pattern: `@` stands for what they follow, and the last one makes `result`. Without nodes it is the
+// same value.
+struct Piece {
+    std::string_view name, nodes, result;
+};
+enum Scaling { Unscaled, Multiplied, Divided };
+constexpr Piece scalings[] = {{"", "", ""}, {"_mul", "%t = mul @, %c", "%t"}, {"_div", "%t = div @, %c", "%t"}};
+enum Masking { Unmasked, Added, Kept, Dropped };
+constexpr Piece maskings[] = {{"", "", ""},
+                              {"_add", "%a = add @, %mask", "%a"},
+                              {"_where", "%a = where %mask, @, %fill", "%a"},
+                              {"_where_not", "%a = where %mask, %fill, @", "%a"}};
+// NaN, as in rows without a key, may give way to 0.
+constexpr Piece softmaxes[] = {
+    {"", "%p = softmax @ {axis = %axis}", "%p"},
+    {"_without_nan", "%p = softmax @ {axis = %axis}  %e = equal %p, %p  %n = logical_not %e  %z = where %n, 0, %p",
+     "%z"}};
+// How queries or keys are moved behind their factor.
+constexpr Piece ways[] = {{"", "", ""},
+                          {"_transpose", "%1 = transpose @", "%1"},
+                          {"_reshape", "%1 = reshape @", "%1"},
+                          {"_reshape_transpose", "%1 = reshape @  %2 = transpose %1", "%2"},
+                          {"_transpose_reshape", "%1 = transpose @  %2 = reshape %1", "%2"},
+                          {"_reshape_transpose_reshape", "%1 = reshape @  %2 = transpose %1  %3 = reshape %2", "%3"},
+                          {"_transpose_reshape_transpose_reshape",
+                           "%1 = transpose @  %2 = reshape %1  %3 = transpose %2  %4 = reshape %3", "%4"}};
+
+// The finite number that a piece multiplies by.
+std::optional<double> number_of(const MatchContext& match, size_t scaling) {
+    if (scaling == Unscaled) return 1;
+    auto number = only_number(match.program(), *match["c"]);
+    if (!number || !std::isfinite(*number) || (scaling == Divided && *number == 0)) return std::nullopt;
+    return scaling == Multiplied ? *number : 1 / *number;
 }
 
 // The kernel computes in f32, over the last axis, for stacks of equal size or for one matrix of keys and one of values.
@@ -24,27 +55,13 @@ bool is_computed(const MatchContext& match) {
     return axis == -1 || axis == q.rank() - 1;
 }
 
-bool is_scaled(const MatchContext& match) { return is_computed(match) && number(match, "c"); }
-
-bool is_divided(const MatchContext& match) { return is_scaled(match) && *number(match, "c") != 0; }
-
-bool is_filled(const MatchContext& match) {
-    return is_computed(match) && only_number(match.program(), *match["fill"]).has_value();
+Value& negated(const MatchResult& match, Value& drop) {
+    bool is_broadcast = drop.producer() && drop.producer()->op() == "broadcast";
+    Value& keep = match.make("logical_not", {is_broadcast ? drop.producer()->operand(0) : &drop});
+    return is_broadcast ? match.make("broadcast", {&keep}, {{"shape", drop.type().shape()}}) : keep;
 }
 
-bool is_scaled_and_filled(const MatchContext& match) { return is_scaled(match) && is_filled(match); }
-
-bool is_divided_and_filled(const MatchContext& match) { return is_divided(match) && is_filled(match); }
-
-double one(const MatchContext&) { return 1; }
-
-double factor(const MatchContext& match) { return *number(match, "c"); }
-
-double reciprocal(const MatchContext& match) { return 1 / *number(match, "c"); }
-
-using Scale = double (*)(const MatchContext&);
-
-// With a mask or none. Where all queries have the same keys, their rows are those of one matrix.
+// Where all queries have the same keys, their rows are those of one matrix.
 FusedOp attention(const MatchResult& match, Value* mask, Attributes attributes) {
     Value &q = *match["q"], &k = *match["k"], &v = *match["v"];
     if (k.type().rank() == q.type().rank()) return &match.make("attention", {&q, &k, &v, mask}, std::move(attributes));
@@ -55,119 +72,91 @@ FusedOp attention(const MatchResult& match, Value* mask, Attributes attributes) 
     return &match.make("reshape", {&y}, {{"shape", match.root().result().type().shape()}});
 }
 
-auto without_mask(Scale scale) {
-    return [scale](const MatchResult& match) { return attention(match, nullptr, {{"scale", scale(match)}}); };
+// The operand of the root without its factor: what moves it is made once more for what was multiplied.
+Value& without_factor(const MatchResult& match, Value& operand) {
+    if (&operand == match["t"]) return *match["x"];
+    const OpNode& node = *operand.producer();
+    return match.make(node.op(), {&without_factor(match, *node.operand(0))}, node.attributes());
 }
 
-auto with_mask(Scale scale) {
-    return [scale](const MatchResult& match) { return attention(match, match["mask"], {{"scale", scale(match)}}); };
-}
+class Table {
+public:
+    Table() {
+        for (size_t scaling = 0; scaling < std::size(scalings); scaling++)
+            for (size_t masking = 0; masking < std::size(maskings); masking++)
+                for (bool no_nan : {false, true}) add_core(scaling, masking, no_nan);
+        for (const Piece& way : ways)
+            for (size_t scaling : {Multiplied, Divided})
+                for (bool of_keys : {false, true}) add_factor(way, scaling, of_keys);
+    }
 
-Attributes scale_and_fill(const MatchContext& match, Scale scale) {
-    return {{"scale", scale(match)}, {"fill", *only_number(match.program(), *match["fill"])}};
-}
+    std::span<const Rule> rules() const { return rules_; }
 
-// where(keep, scores, fill)
-auto with_choice(Scale scale) {
-    return [scale](const MatchResult& match) { return attention(match, match["keep"], scale_and_fill(match, scale)); };
-}
+private:
+    static std::string followed(std::string text, std::string& value, const Piece& piece) {
+        if (piece.nodes.empty()) return text;
+        std::string nodes(piece.nodes);
+        nodes.replace(nodes.find('@'), 1, value);
+        value = piece.result;
+        return text + nodes + "  ";
+    }
 
-// where(drop, fill, scores)
-auto with_opposite_choice(Scale scale) {
-    return [scale](const MatchResult& match) {
-        Value& drop = *match["drop"];
-        bool is_broadcast = drop.producer() && drop.producer()->op() == "broadcast";
-        Value* keep = &match.make("logical_not", {is_broadcast ? drop.producer()->operand(0) : &drop});
-        if (is_broadcast) keep = &match.make("broadcast", {keep}, {{"shape", drop.type().shape()}});
-        return attention(match, keep, scale_and_fill(match, scale));
-    };
-}
+    void add_core(size_t scaling, size_t masking, bool no_nan) {
+        std::string value = "%s", text = "%s = matmul %q, %k  ";
+        text = followed(text, value, scalings[scaling]);
+        text = followed(text, value, maskings[masking]);
+        text = followed(text, value, softmaxes[no_nan]);
+        text += "%r = matmul " + value + ", %v";
+        bool has_fill = masking == Kept || masking == Dropped;
+        auto guard = [=](const MatchContext& match) {
+            return is_computed(match) && number_of(match, scaling) &&
+                   (!has_fill || only_number(match.program(), *match["fill"]));
+        };
+        auto action = [=](const MatchResult& match) -> FusedOp {
+            Attributes attributes{{"scale", *number_of(match, scaling)}, {"nan_to_zero", no_nan}};
+            if (has_fill) attributes["fill"] = *only_number(match.program(), *match["fill"]);
+            Value* mask = masking == Unmasked ? nullptr : match["mask"];
+            return attention(match, masking == Dropped ? &negated(match, *mask) : mask, std::move(attributes));
+        };
+        add("attention" + std::string(scalings[scaling].name) + std::string(maskings[masking].name) +
+                std::string(softmaxes[no_nan].name),
+            text, guard, action);
+    }
 
-// The same attention of other queries and keys, with a scale that is `by` times its own.
-Value* rescaled(const MatchResult& match, Value& q, Value& k, double by) {
-    Attributes attributes = match.root().attributes();
-    attributes["scale"] = match.root().get<double>("scale") * by;
-    return &match.make("attention", {&q, &k, match["v"], match["mask"]}, std::move(attributes));
-}
+    void add_factor(const Piece& way, size_t scaling, bool of_keys) {
+        std::string value = "%x", text = followed("", value, scalings[scaling]);
+        text = followed(text, value, way);
+        text += "%r = attention " + (of_keys ? "%q, " + value : value + ", %k") + ", %v, %mask";
+        auto guard = [=](const MatchContext& match) { return number_of(match, scaling).has_value(); };
+        auto action = [=](const MatchResult& match) -> FusedOp {
+            const OpNode& root = match.root();
+            Attributes attributes = root.attributes();
+            attributes["scale"] = root.get<double>("scale") * *number_of(match, scaling);
+            Value& operand = without_factor(match, *root.operand(of_keys ? 1 : 0));
+            Value *q = of_keys ? match["q"] : &operand, *k = of_keys ? &operand : match["k"];
+            return &match.make("attention", {q, k, match["v"], match["mask"]}, std::move(attributes));
+        };
+        add(std::string("attention_of") + std::string(scalings[scaling].name) + std::string(way.name) +
+                (of_keys ? "_keys" : "_queries"),
+            text, guard, action);
+    }
 
-bool has_factor(const MatchContext& match) { return number(match, "c").has_value(); }
+    void add(std::string name, std::string pattern, Guard guard, Action action) {
+        texts_.push_back(std::move(name));
+        std::string_view kept = texts_.back();
+        texts_.push_back(std::move(pattern));
+        rules_.push_back({kept, texts_.back(), std::move(guard), std::move(action)});
+    }
 
-bool has_divisor(const MatchContext& match) { return has_factor(match) && *number(match, "c") != 0; }
-
-Value& transposed(const MatchResult& match, Value& x) {
-    return match.make("transpose", {&x}, {{"perm", match.get<std::vector<int64_t>>("perm")}});
-}
-
-auto query_times(Scale scale) {
-    return [scale](const MatchResult& m) -> FusedOp { return rescaled(m, *m["q"], *m["k"], scale(m)); };
-}
-
-auto transposed_query_times(Scale scale) {
-    return [scale](const MatchResult& m) -> FusedOp { return rescaled(m, transposed(m, *m["q"]), *m["k"], scale(m)); };
-}
-
-auto transposed_keys_times(Scale scale) {
-    return [scale](const MatchResult& m) -> FusedOp { return rescaled(m, *m["q"], transposed(m, *m["k"]), scale(m)); };
-}
-
-const Rule rules[] = {
-    {"attention", "%s = matmul %q, %k  %p = softmax %s {axis = %axis}  %r = matmul %p, %v", is_computed,
-     without_mask(one)},
-    {"attention_mul", "%s = matmul %q, %k  %t = mul %s, %c  %p = softmax %t {axis = %axis}  %r = matmul %p, %v",
-     is_scaled, without_mask(factor)},
-    {"attention_div", "%s = matmul %q, %k  %t = div %s, %c  %p = softmax %t {axis = %axis}  %r = matmul %p, %v",
-     is_divided, without_mask(reciprocal)},
-
-    {"attention_mul_add",
-     "%s = matmul %q, %k  %t = mul %s, %c  %a = add %t, %mask  %p = softmax %a {axis = %axis}  %r = matmul %p, %v",
-     is_scaled, with_mask(factor)},
-    {"attention_div_add",
-     "%s = matmul %q, %k  %t = div %s, %c  %a = add %t, %mask  %p = softmax %a {axis = %axis}  %r = matmul %p, %v",
-     is_divided, with_mask(reciprocal)},
-    {"attention_add", "%s = matmul %q, %k  %a = add %s, %mask  %p = softmax %a {axis = %axis}  %r = matmul %p, %v",
-     is_computed, with_mask(one)},
-
-    {"attention_mul_where",
-     "%s = matmul %q, %k  %t = mul %s, %c  %a = where %keep, %t, %fill  %p = softmax %a {axis = %axis}  "
-     "%r = matmul %p, %v",
-     is_scaled_and_filled, with_choice(factor)},
-    {"attention_div_where",
-     "%s = matmul %q, %k  %t = div %s, %c  %a = where %keep, %t, %fill  %p = softmax %a {axis = %axis}  "
-     "%r = matmul %p, %v",
-     is_divided_and_filled, with_choice(reciprocal)},
-    {"attention_where",
-     "%s = matmul %q, %k  %a = where %keep, %s, %fill  %p = softmax %a {axis = %axis}  %r = matmul %p, %v", is_filled,
-     with_choice(one)},
-
-    {"attention_mul_where_not",
-     "%s = matmul %q, %k  %t = mul %s, %c  %a = where %drop, %fill, %t  %p = softmax %a {axis = %axis}  "
-     "%r = matmul %p, %v",
-     is_scaled_and_filled, with_opposite_choice(factor)},
-    {"attention_div_where_not",
-     "%s = matmul %q, %k  %t = div %s, %c  %a = where %drop, %fill, %t  %p = softmax %a {axis = %axis}  "
-     "%r = matmul %p, %v",
-     is_divided_and_filled, with_opposite_choice(reciprocal)},
-    {"attention_where_not",
-     "%s = matmul %q, %k  %a = where %drop, %fill, %s  %p = softmax %a {axis = %axis}  %r = matmul %p, %v", is_filled,
-     with_opposite_choice(one)},
-
-    {"attention_of_scaled_query", "%t = mul %q, %c  %r = attention %t, %k, %v, %mask", has_factor, query_times(factor)},
-    {"attention_of_divided_query", "%t = div %q, %c  %r = attention %t, %k, %v, %mask", has_divisor,
-     query_times(reciprocal)},
-    {"attention_of_scaled_transposed_query",
-     "%t = mul %q, %c  %u = transpose %t {perm = %perm}  %r = attention %u, %k, %v, %mask", has_factor,
-     transposed_query_times(factor)},
-    {"attention_of_divided_transposed_query",
-     "%t = div %q, %c  %u = transpose %t {perm = %perm}  %r = attention %u, %k, %v, %mask", has_divisor,
-     transposed_query_times(reciprocal)},
-    {"attention_of_scaled_keys", "%t = mul %k, %c  %r = attention %q, %t, %v, %mask", has_factor, query_times(factor)},
-    {"attention_of_scaled_transposed_keys",
-     "%t = mul %k, %c  %u = transpose %t {perm = %perm}  %r = attention %q, %u, %v, %mask", has_factor,
-     transposed_keys_times(factor)},
+    std::deque<std::string> texts_; // addresses stay
+    std::vector<Rule> rules_;
 };
 
 } // namespace
 
-std::span<const Rule> attention_rules() { return rules; }
+std::span<const Rule> attention_rules() {
+    static const Table table;
+    return table.rules();
+}
 
 } // namespace cuvil
