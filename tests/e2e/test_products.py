@@ -40,6 +40,13 @@ CASES = {
         lambda x: x[2:, :, 3:23] @ x[:1, :, 39:19:-1].transpose(0, 2, 1),
         {"x": (3, 21, 40)},
     ),
+    "strides that are sums": (
+        "(%a: f32[3,S,4], %b: f32[3,T,4])",
+        "%1 = concat %a, %b {axis = 1}\n %2 = transpose %1 {perm = [0,2,1]}\n %3 = matmul %1, %2\n"
+        "%4 = transpose %3 {perm = [1,0,2]}\n return %4",
+        lambda a, b: np.einsum("ask,atk->sat", c := np.concatenate([a, b], 1), c),
+        {"a": (3, 17, 4), "b": (3, 5, 4)},
+    ),
     "repeated matrices": (
         "(%a: f32[B,2,3,M,K], %b: f32[2,K,N])",
         "%1 = reshape %b {shape = [2,1,K,N]}\n %2 = broadcast %1 {shape = [B,2,3,K,N]}\n %3 = matmul %a, %2\nreturn %3",
