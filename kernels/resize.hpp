@@ -289,5 +289,33 @@ INLINE void resize_blocked_task(const ResizeAxis& vertical, const ResizeAxis& ho
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());
 }
 
+// A scale as a fraction: the first convergent of its continued fraction that rounds to it, and 0 / 1 for what is not
+// between 2^-24 and 2^24.
+INLINE void simplest_fraction(f32 scale, i64& above, i64& below) {
+    constexpr i64 most = i64(1) << 24;
+    above = 0;
+    below = 1;
+    if (!(scale >= 1 / f32(most) && scale <= f32(most))) {
+        return;
+    }
+    i64 above_before = 1, below_before = 0;
+    f64 rest = scale;
+    while (true) {
+        const i64 whole = static_cast<i64>(rest);
+        const i64 next_above = whole * above_before + above, next_below = whole * below_before + below;
+        above = above_before;
+        below = below_before;
+        above_before = next_above;
+        below_before = next_below;
+        const bool is_hit = static_cast<f32>(f64(next_above) / f64(next_below)) == scale;
+        if (is_hit || rest == f64(whole) || next_above > most || next_below > most) {
+            above = next_above;
+            below = next_below;
+            return;
+        }
+        rest = 1 / (rest - f64(whole));
+    }
+}
+
 } // namespace CUVIL_ISA
 } // namespace cuvil

@@ -12,6 +12,7 @@ public:
     using StepWriter::StepWriter;
     void emit_any();
     void emit_blocked();
+    void emit_fractions();
 
 private:
     std::string axis(const Dim& size) const { // one that is not resampled
@@ -118,6 +119,13 @@ void ResizeWriter::emit_blocked() {
     out_.close("});");
 }
 
+void ResizeWriter::emit_fractions() {
+    input("x", 0);
+    output();
+    out_.line("const i64 n = {};", size(type(0).dim(0)));
+    out_.line("for (i64 i = 0; i < n; i++) simplest_fraction(x[i], y[i], y[n + i]);");
+}
+
 class SamplingWriter : public StepWriter {
 public:
     using StepWriter::StepWriter;
@@ -205,6 +213,7 @@ const KernelCode rows[] = {
     {"roi_max_pool", StepWriter::write<SamplingWriter, &SamplingWriter::emit_regions>},
     {"resize_any", write<&ResizeWriter::emit_any>},
     {"resize_blocked", write<&ResizeWriter::emit_blocked>},
+    {"simplest_fractions", write<&ResizeWriter::emit_fractions>},
 };
 
 } // namespace

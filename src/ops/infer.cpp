@@ -55,6 +55,12 @@ void expect_ints(const Inference& in, std::string_view attribute, size_t count, 
                 std::to_string(least));
 }
 
+void expect_one_of(const Inference& in, std::string_view attribute, std::initializer_list<std::string_view> words) {
+    const auto& word = in.node().get<std::string>(attribute);
+    if (std::ranges::find(words, word) == words.end())
+        in.fail("attribute '" + std::string(attribute) + "' is \"" + word + "\"");
+}
+
 // Sizes around the 16 lanes, and a zero.
 const TestGrid unary_grid{{{{}}, {{1}}, {{0, 3}}, {{15}}, {{16}}, {{17}}, {{3, 5, 7}}, {{2, 33}}}, {"f32", "f64"}};
 const TestGrid positive_grid{{{{}}, {{0}}, {{17}}, {{3, 35}}}, {"f32", "f64"}, 0.01, 8};

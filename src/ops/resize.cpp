@@ -2,15 +2,13 @@
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
-#include <algorithm>
-
 namespace cuvil {
 namespace {
 
-void expect_one_of(const Inference& in, std::string_view attribute, std::initializer_list<std::string_view> words) {
-    const auto& word = in.node().get<std::string>(attribute);
-    if (std::ranges::find(words, word) == words.end())
-        in.fail("attribute '" + std::string(attribute) + "' is \"" + word + "\"");
+void infer_fractions(Inference& in) {
+    const Type& x = in.ranked(0);
+    if (x.rank() != 1) in.fail("operand " + x.text() + " is not of rank 1");
+    in.result(Type::tensor(DType::I64, {2, x.dim(0)}));
 }
 
 void infer_resize(Inference& in) {
@@ -61,6 +59,15 @@ const OpDef defs[] = {
                        {"outside", AttributeKind::Float, 0.0}},
         .infer = infer_resize,
         .lower = kernel("resize_any"),
+    },
+    {
+        .name = "simplest_fractions",
+        .summary =
+            "For each element the first convergent of its continued fraction that rounds to it, first what stands "
+            "above, then what stands below; 0 and 1 where it is not between 2^-24 and 2^24",
+        .operands = {{"x", Accepts::F32}},
+        .infer = infer_fractions,
+        .lower = kernel("simplest_fractions"),
     },
 };
 

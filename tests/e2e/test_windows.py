@@ -363,13 +363,31 @@ def test_resize_by_what_data_gives():
     close(got["z"], want)
 
 
+@pytest.mark.parametrize("coordinates", ["half_pixel", "asymmetric", "align_corners"])
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+def test_resize_by_scales_that_data_gives_is_resize_by_constants(coordinates: str, rounding: str):
+    """Coordinates that are integers or halves stay so: scales are the simplest fractions that round to them."""
+    how = {"nearest_mode": rounding, "coordinate_transformation_mode": coordinates}
+    one = node("Resize", ["x", "", "scales"], "y", **how)
+    ports = [value("x", [1, 1, 1, "W"]), value("scales", [4])]
+    module = cuvil.compile(model([one], ports, ["y"], opset=18), target="native")
+    for width, scale in ((100, 0.1), (10, 0.6), (20, 0.7), (9, 1 / 3), (7, 1.75), (3, 2), (1, 5.5), (6, 1e-6)):
+        x, scales = np.arange(width, dtype=np.float32).reshape(1, 1, 1, -1), np.array([1, 1, 1, scale], np.float32)
+        want = run("Resize", {"x": x}, {"": np.float32(0), "scales": scales}, opset=18, **how)
+        assert np.array_equal(module.run({"x": x, "scales": scales})["y"], want), scale
+    for scale in (0, -1, np.nan, np.inf, 1e-9, 1e9):
+        scales = np.array([1, 1, 1, scale], np.float32)
+        with pytest.raises(RuntimeError, match="a scale is not between"):
+            module.run({"x": np.zeros((1, 1, 1, 4), np.float32), "scales": scales})
+
+
 def test_resize_by_what_data_gives_in_the_first_definitions():
     """The nearest element is the one before x / scale, or behind it along axes that become shorter."""
     x = values(1, 1, 6, 6)
     ports = [value("x", x.shape), value("scales", ["K"])]
     for op, opset in (("Resize", 10), ("Upsample", 9)):
         module = cuvil.compile(model([node(op, ["x", "scales"], "y")], ports, ["y"], opset=opset), target="native")
-        for scales in ((1, 1, 0.75, 2), (1, 1, 1.5, 0.6)):
+        for scales in ((1, 1, 0.75, 2), (1, 1, 1.5, 0.6), (1, 1, 0.7, 0.4)):
             rows, columns = (
                 np.clip([math.ceil(i / s) if s < 1 else math.floor(i / s) for i in range(int(6 * s))], 0, 5)
                 for s in scales[2:]

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t most = int64_t{1} << 24; // what scales hold exactly
 
-// The simplest fraction that rounds to the given float.
+// The simplest fraction that rounds to the given float; for scales from data kernels/resize.hpp finds the same.
 struct Fraction {
     int64_t above = 1, below = 1;
 };
@@ -179,19 +179,21 @@ private:
             throw ImportError("bad-attribute", fmt::format("{} for {} axes instead of {}", what, count, axes_.size()));
     }
 
-    // Scales that only data shows: fractions of 2^24, which a scale of one bit or more is exactly.
+    // Scales that only data shows become the fractions that constants become.
     void set_scales_from_data(Value& given) {
         GraphBuilder& build = node_.build;
         auto count = static_cast<int64_t>(axes_.size());
         if (given.type().rank() != 1) expect(0, "scales");
         Value& scales = build.fit(given, {count});
-        Value& lengths = build.cast(lengths_of_axes(), scales.type().dtype());
-        Value& scaled = build.make("floor", {&build.elementwise("mul", {&lengths, &scales})});
-        std::vector<Dim> outs = build.counts_of(build.cast(scaled, DType::I64), "a size");
-        Value& exact = build.elementwise("mul", build.cast(scales, DType::F64), static_cast<double>(most));
-        std::vector<Dim> above = build.counts_of(build.cast(exact, DType::I64), "a scale");
+        Value& fractions = build.make("simplest_fractions", {&build.cast(scales, DType::F32)});
+        auto part = [&](int64_t i) -> Value& { return build.squeeze(build.slice(fractions, 0, i, 1), {0}); };
+        Value &above = part(0), &below = part(1);
+        std::vector<Dim> aboves = build.counts_of(above, "a scale"), belows = build.counts_of(below, "a scale");
+        for (const Dim& a : aboves) build.require(Dim::min(a, 1), 1, "a scale is not between 2^-24 and 2^24");
+        Value& scaled = build.elementwise("mul", {&lengths_of_axes(), &above});
+        std::vector<Dim> outs = build.counts_of(build.elementwise("div", {&scaled, &below}), "a size");
         for (size_t i = 0; i < axes_.size(); i++)
-            axes_[i].out = outs[i], axes_[i].above = above[i], axes_[i].below = most;
+            axes_[i].out = outs[i], axes_[i].above = aboves[i], axes_[i].below = belows[i];
     }
 
     // What comes out of regions.
