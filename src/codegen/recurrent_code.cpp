@@ -1,30 +1,10 @@
 // Recurrent layers.
 #include "codegen/step_writer.hpp"
+#include "ops/recurrent.hpp"
 #include "ops/views.hpp"
-#include "support/diagnostics.hpp"
-
-#include <algorithm>
 
 namespace cuvil {
 namespace {
-
-struct Activation {
-    std::string_view name, expression; // of v, a vector; alpha and beta are such vectors, too
-};
-
-constexpr Activation activations[] = {
-    {"affine", "alpha * v + beta"},
-    {"elu", "select(v < splat(T(0)), alpha * (exp(v) - splat(T(1))), v)"},
-    {"hard_sigmoid", "maximum(minimum(alpha * v + beta, splat(T(1))), splat(T(0)))"},
-    {"leaky_relu", "select(v < splat(T(0)), alpha * v, v)"},
-    {"relu", "relu(v)"},
-    {"scaled_tanh", "alpha * tanh(beta * v)"},
-    {"sigmoid", "sigmoid(v)"},
-    {"softplus", "maximum(v, splat(T(0))) + log1p(exp(-abs(v)))"},
-    {"softsign", "v / (splat(T(1)) + abs(v))"},
-    {"tanh", "tanh(v)"},
-    {"thresholded_relu", "select(v < alpha, splat(T(0)), v)"},
-};
 
 class RecurrentWriter : public StepWriter {
 public:
@@ -53,13 +33,12 @@ std::string RecurrentWriter::result(size_t i) const {
 void RecurrentWriter::declare_activations() {
     const auto& names = node_->get<std::vector<std::string>>("activations");
     for (size_t i = 0; i < names.size(); i++) {
-        const auto* found = std::ranges::find(activations, names[i], &Activation::name);
-        CUVIL_ASSERT(found != std::end(activations), "no activation " + names[i]);
+        std::string_view expression = recurrent_activation(names[i]);
         out_.open("const auto activation{} = [](vec<T> v) {{", i);
         for (std::string_view name : {"alpha", "beta"})
             out_.line("[[maybe_unused]] const vec<T> {} = splat(T({}));", name,
                       number_text(node_->get<std::vector<double>>(std::string(name) + "s")[i]));
-        out_.line("return vec<T>({});", found->expression);
+        out_.line("return vec<T>({});", expression);
         out_.close("};");
     }
 }

@@ -140,6 +140,7 @@ private:
     }
 
     void branches(const OpNode& node) {
+        scalar(node, 0, DType::Bool);
         for (size_t r = 0; r < node.regions().size(); r++) {
             const OpNode& end = *node.region(r).terminator();
             std::string_view name = node.def().regions[r];
@@ -155,8 +156,18 @@ private:
         }
     }
 
+    void scalar(const OpNode& node, size_t operand, DType dtype) {
+        if (operand >= node.operands().size() || !node.operand(operand)) return;
+        Type expected = Type::tensor(dtype, {});
+        if (const Type& given = node.operand(operand)->type(); !agree(given, expected))
+            fail(node, fmt::format("operand '{}' is {}, expected {}", node.def().operands[operand].name, given.text(),
+                                   expected.text()));
+    }
+
     // Body: (iteration, condition, carried...) -> (condition, carried..., stacked...).
     void loop(const OpNode& node) {
+        scalar(node, 0, DType::I64);
+        scalar(node, 1, DType::Bool);
         const Region& body = node.region(0);
         const OpNode& end = *body.terminator();
         size_t carried = node.operands().size() < 2 ? 0 : node.operands().size() - 2;
@@ -166,7 +177,11 @@ private:
         if (end.operands().size() != node.results().size() + 1 || node.results().size() < carried)
             return fail(node, fmt::format("region 'body' returns {} values, expected {}", end.operands().size(),
                                           node.results().size() + 1));
-        Type condition = Type::tensor(DType::Bool, {});
+        Type turn = Type::tensor(DType::I64, {}), condition = Type::tensor(DType::Bool, {});
+        if (!agree(body.arguments()[0]->type(), turn) || !agree(body.arguments()[1]->type(), condition))
+            fail(node,
+                 fmt::format("region 'body' takes {} and {}, expected {} and {}", body.arguments()[0]->type().text(),
+                             body.arguments()[1]->type().text(), turn.text(), condition.text()));
         returned(node, "body", end, 0, [&](const Type& t) { return agree(t, condition); });
         Sizes at_entry, at_turn, at_end;
         for (size_t i = 0; i < node.results().size(); i++) {

@@ -56,7 +56,16 @@ void infer_broadcast(Inference& in) {
             in.result_elements(std::vector<Dim>(static_cast<size_t>(*count), (*in.elements(0))[0]));
 }
 
-// Starts, sizes and steps for every axis; starts are in range.
+// What is known to lie outside of x is refused; sizes that are not known are the maker's to keep within it.
+void expect_within(const Inference& in, const Dim& axis, const Dim& start, const Dim& size, int64_t step) {
+    auto first = start.constant(), count = size.constant(), end = axis.constant();
+    if (!first || !count || *count <= 0) return;
+    auto last = static_cast<__int128>(*first) + static_cast<__int128>(*count - 1) * step;
+    auto is_outside = [&](__int128 at) { return at < 0 || (end && at >= *end); };
+    if (is_outside(*first) || is_outside(last)) in.fail("the slice leaves " + in.type(0).text());
+}
+
+// Starts, sizes and steps for every axis.
 void infer_slice(Inference& in) {
     const Type& x = in.ranked(0);
     const Shape &starts = in.node().get<Shape>("starts"), &sizes = in.node().get<Shape>("sizes");
@@ -64,6 +73,7 @@ void infer_slice(Inference& in) {
     size_t rank = x.shape().size();
     if (starts.size() != rank || sizes.size() != rank || steps.size() != rank)
         in.fail("starts, sizes and steps must be given for each axis of " + x.text());
+    for (size_t i = 0; i < rank; i++) expect_within(in, x.shape()[i], starts[i], sizes[i], steps[i]);
     in.result(x.with_layout({}).with_shape(sizes));
     auto start = rank == 1 ? starts[0].constant() : std::nullopt;
     auto size = rank == 1 ? sizes[0].constant() : std::nullopt;
@@ -106,7 +116,10 @@ void infer_pad(Inference& in) {
     if (low.size() != x.shape().size() || high.size() != x.shape().size())
         in.fail("low and high must be given for each axis of " + x.text());
     Shape shape = x.shape();
-    for (size_t i = 0; i < shape.size(); i++) shape[i] = shape[i] + low[i] + high[i];
+    for (size_t i = 0; i < shape.size(); i++) {
+        if (low[i].constant().value_or(0) < 0 || high[i].constant().value_or(0) < 0) in.fail("low or high is negative");
+        shape[i] = shape[i] + low[i] + high[i];
+    }
     in.result(x.with_layout({}).with_shape(std::move(shape)));
 }
 
@@ -146,7 +159,8 @@ const OpDef defs[] = {
     },
     {
         .name = "slice",
-        .summary = "x[start], x[start + step], ... along each axis, `sizes` of them; steps may be negative",
+        .summary =
+            "x[start], x[start + step], ... along each axis, `sizes` of them, all within x; steps may be negative",
         .operands = {{"x"}},
         .attributes = {{"starts", AttributeKind::Dims}, {"sizes", AttributeKind::Dims}, {"steps", AttributeKind::Ints}},
         .infer = infer_slice,
@@ -162,7 +176,7 @@ const OpDef defs[] = {
     },
     {
         .name = "pad",
-        .summary = "x with `low` elements of `value` before and `high` behind it along each axis",
+        .summary = "x with `low` elements of `value` before and `high` behind it along each axis, at least 0",
         .operands = {{"x", Accepts::Number}},
         .attributes = {{"low", AttributeKind::Dims},
                        {"high", AttributeKind::Dims},

@@ -1,9 +1,31 @@
 // Recurrent layers in one direction. The product of the inputs with their weights comes as x.
+#include "ops/recurrent.hpp"
+
 #include "ops/families.hpp"
 #include "ops/infer.hpp"
 
+#include <algorithm>
+
 namespace cuvil {
 namespace {
+
+struct Activation {
+    std::string_view name, expression;
+};
+
+constexpr Activation activations[] = {
+    {"affine", "alpha * v + beta"},
+    {"elu", "select(v < splat(T(0)), alpha * (exp(v) - splat(T(1))), v)"},
+    {"hard_sigmoid", "maximum(minimum(alpha * v + beta, splat(T(1))), splat(T(0)))"},
+    {"leaky_relu", "select(v < splat(T(0)), alpha * v, v)"},
+    {"relu", "relu(v)"},
+    {"scaled_tanh", "alpha * tanh(beta * v)"},
+    {"sigmoid", "sigmoid(v)"},
+    {"softplus", "maximum(v, splat(T(0))) + log1p(exp(-abs(v)))"},
+    {"softsign", "v / (splat(T(1)) + abs(v))"},
+    {"tanh", "tanh(v)"},
+    {"thresholded_relu", "select(v < alpha, splat(T(0)), v)"},
+};
 
 void expect_type(const Inference& in, size_t i, const Type& expected) {
     if (in.has_operand(i) && in.type(i).with_layout({}) != expected)
@@ -24,8 +46,10 @@ void infer_recurrent(Inference& in, int64_t gates, size_t functions, size_t stat
     for (std::string_view name : {"alphas", "betas"})
         if (in.node().get<std::vector<double>>(name).size() != functions)
             in.fail("attribute '" + std::string(name) + "' needs " + std::to_string(functions) + " numbers");
-    if (in.node().get<std::vector<std::string>>("activations").size() != functions)
-        in.fail("attribute 'activations' needs " + std::to_string(functions) + " names");
+    const auto& names = in.node().get<std::vector<std::string>>("activations");
+    if (names.size() != functions) in.fail("attribute 'activations' needs " + std::to_string(functions) + " names");
+    for (const std::string& name : names)
+        if (recurrent_activation(name).empty()) in.fail("there is no activation \"" + name + "\"");
     in.result(Type::tensor(x.dtype(), {steps, batch, hidden}));
     for (size_t i = 0; i < states; i++) in.result(Type::tensor(x.dtype(), {batch, hidden}), 1 + i);
 }
@@ -42,7 +66,7 @@ void infer_gru(Inference& in) {
 
 void infer_rnn(Inference& in) { infer_recurrent(in, 1, 1, 1); }
 
-// `activations` are names of src/codegen/recurrent_code.cpp; each has an alpha and a beta, used or not.
+// Each of the `activations` has an alpha and a beta, used or not.
 std::vector<AttributeDef> attributes(std::vector<std::string> activations, std::vector<AttributeDef> own) {
     std::vector<double> alphas(activations.size(), 0), betas(activations.size(), 0);
     own.push_back({"reverse", AttributeKind::Bool, false});
@@ -98,6 +122,11 @@ const OpDef defs[] = {
 };
 
 } // namespace
+
+std::string_view recurrent_activation(std::string_view name) {
+    const auto* found = std::ranges::find(activations, name, &Activation::name);
+    return found == std::end(activations) ? std::string_view() : found->expression;
+}
 
 std::span<const OpDef> recurrent_ops() { return defs; }
 

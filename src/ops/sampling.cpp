@@ -9,6 +9,8 @@ namespace {
 void infer_grid_sample(Inference& in) {
     const Type &x = in.ranked(0), &grid = in.ranked(1);
     if (x.rank() < 3 || x.rank() > 5) in.fail("operand " + x.text() + " has not one to three spatial axes");
+    expect_one_of(in, "mode", {"linear", "nearest", "cubic"});
+    expect_one_of(in, "outside", {"zeros", "border", "reflection"});
     if (grid.rank() != x.rank() || grid.dtype() != x.dtype() || !grid.dim(-1).is(x.rank() - 2) ||
         grid.dim(0) != x.dim(0))
         in.fail("a grid " + grid.text() + " for " + x.text());
@@ -38,17 +40,18 @@ void infer_deformed_windows(Inference& in) {
     expect_ints(in, "dilations", 2, 1);
     expect_ints(in, "pads", 4, 0);
     const auto& kernel = in.node().get<std::vector<int64_t>>("kernel");
-    int64_t groups = in.node().get<int64_t>("groups"), taps = kernel[0] * kernel[1];
+    int64_t groups = in.node().get<int64_t>("groups");
+    Dim taps = Dim(kernel[0]) * kernel[1], all_taps = taps * groups; // in dims, as these are checked
     if (x.rank() != 4 || offset.rank() != 4 || offset.dtype() != x.dtype() || offset.dim(0) != x.dim(0) ||
-        !offset.dim(1).is(2 * groups * taps))
+        offset.dim(1) != all_taps * 2)
         in.fail("offsets " + offset.text() + " for " + x.text());
     auto channels = x.dim(1).constant();
     if (groups < 1 || !channels || *channels % groups != 0)
         in.fail(x.dim(1).text() + " channels in " + std::to_string(groups) + " groups");
-    Type mask = Type::tensor(x.dtype(), {x.dim(0), groups * taps, offset.dim(2), offset.dim(3)});
+    Type mask = Type::tensor(x.dtype(), {x.dim(0), all_taps, offset.dim(2), offset.dim(3)});
     if (in.has_operand(2) && in.type(2).with_layout({}) != mask)
         in.fail("the mask is " + in.type(2).text() + ", expected " + mask.text());
-    in.result(x.with_layout({}).with_shape({x.dim(0), *channels * taps, offset.dim(2) * offset.dim(3)}));
+    in.result(x.with_layout({}).with_shape({x.dim(0), taps * *channels, offset.dim(2) * offset.dim(3)}));
 }
 
 std::vector<AttributeDef> regions(std::vector<AttributeDef> own) {
