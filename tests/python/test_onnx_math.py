@@ -215,6 +215,18 @@ def test_losses(reduction: str):
     np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.parametrize("op", ["NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss"])
+def test_losses_of_classes_that_do_not_exist(op: str):
+    x = np.full((2, 3), -np.inf, np.float32)
+    for target in (-1, -3, 3, 100):
+        labels = np.array([1, target])
+        with pytest.raises(RuntimeError, match="out of range"):
+            run(op, [x, labels], 1, 13, {"ignore_index": 5})
+        if op == "NegativeLogLikelihoodLoss":
+            (loss,) = run(op, [x, labels], 1, 13, {"ignore_index": target, "reduction": "none"})
+            assert np.array_equal(loss, [np.inf, 0])
+
+
 def test_empty_reductions():
     empty = np.zeros((2, 0), np.float32)
     for op, want in (("ReduceSum", 0), ("ReduceProd", 1), ("ReduceMax", -np.inf), ("ReduceLogSumExp", -np.inf)):

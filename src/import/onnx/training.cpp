@@ -29,15 +29,22 @@ Values dropout_with_mode(Node& node) {
     return dropout(node);
 }
 
-// The classes along axis 1 that the targets name, as a mask of log-probabilities [N,C,...].
-Value& chosen_classes(Node& node, Value& targets, const Shape& shape) {
-    GraphBuilder& build = node.build;
+// The classes along axis 1 that the targets name, as a mask of log-probabilities [N,C,...]. An ignored target names
+// none; another that names none fails while running.
+Value& chosen_classes(GraphBuilder& build, Value& targets, Value* ignored, const Shape& shape) {
+    DType dtype = targets.type().dtype();
+    Value& classes = build.positions(shape[1], dtype);
+    auto where = [&](Value& choice, const Dim& number, Value& other) -> Value& {
+        return build.make("where", build.broadcast_together({&choice, &build.dims({number}, {}, dtype), &other}));
+    };
+    // A negative one must not count from the end.
+    Value& given = where(build.elementwise("less", targets, 0), shape[1], targets);
+    Value* named = &build.gather(classes, ignored ? where(*ignored, 0, given) : given, 0);
+    if (ignored) named = &where(*ignored, -1, *named);
     Shape column(shape.size() - 1, 1);
     column[0] = shape[1];
-    Value& classes = build.reshape(build.positions(shape[1], targets.type().dtype()), column);
-    std::vector<Value*> both{&build.broadcast_to(build.unsqueeze(targets, {1}), shape),
-                             &build.broadcast_to(classes, shape)};
-    return build.make("equal", both);
+    return build.make("equal", {&build.broadcast_to(build.unsqueeze(*named, {1}), shape),
+                                &build.broadcast_to(build.reshape(classes, column), shape)});
 }
 
 // Of the log-probabilities [N,C,...] those of the target classes, negated and weighted, and reduced as asked.
@@ -52,7 +59,10 @@ Value& negative_log_likelihood(Node& node, Value& log_probabilities) {
         throw ImportError("shape-mismatch",
                           "the targets are " + node.type(1).text() + ", expected a class for each of " + text(samples));
     Value& targets = build.fit(node.input(1), samples);
-    Value& chosen = chosen_classes(node, targets, shape);
+    Value* ignored = nullptr;
+    if (node.has_attribute("ignore_index"))
+        ignored = &build.elementwise("equal", targets, static_cast<double>(node.integer("ignore_index")));
+    Value& chosen = chosen_classes(build, targets, ignored, shape);
     auto of_target = [&](Value& values) -> Value& {
         Value& zero = build.broadcast_to(build.scalar(values, 0), shape);
         return build.reduce("reduce_sum", build.make("where", {&chosen, &values, &zero}), {1}, false);
@@ -63,11 +73,10 @@ Value& negative_log_likelihood(Node& node, Value& log_probabilities) {
         column[0] = shape[1];
         weights = &of_target(build.broadcast_to(build.reshape(build.fit(*given, {shape[1]}), column), shape));
     }
-    if (node.has_attribute("ignore_index")) {
+    if (ignored) {
         Value& ones = weights ? *weights : build.broadcast_to(build.scalar(log_probabilities, 1), samples);
         Value& zeros = build.broadcast_to(build.scalar(log_probabilities, 0), samples);
-        Value& ignored = build.elementwise("equal", targets, static_cast<double>(node.integer("ignore_index")));
-        weights = &build.make("where", {&ignored, &zeros, &ones});
+        weights = &build.make("where", {ignored, &zeros, &ones});
     }
     Value* loss = &build.make("neg", {&of_target(log_probabilities)});
     if (weights) loss = &build.elementwise("mul", {loss, weights});
