@@ -309,3 +309,73 @@ def test_reduce_over_no_axes():
     for noop, want in ((0, np.array([[x.sum()]])), (1, x)):
         m = compiled("ReduceSum", {"x": x, "axes": ints()}, True, noop_with_empty_axes=noop)
         np.testing.assert_allclose(m.run({"x": x, "axes": ints()})["y"], want, rtol=1e-6)
+
+
+def test_reduce_over_axes_that_are_none():
+    """Out of range or twice, also where there are as many as axes."""
+    x = np.zeros((2, 3, 4), np.float32)
+    for axes in ((9, 9, 9), (0, 1, 3), (0, 1, 1), (0, 1, -2), (-4, 0), (2, 2)):
+        m = compiled("ReduceSum", {"x": x, "axes": ints(*axes)}, False)
+        with pytest.raises(RuntimeError, match="out of range|an axis is named twice"):
+            m.run({"x": x, "axes": ints(*axes)})
+    with pytest.raises(cuvil.Unsupported, match="4 axes of 3"):
+        compiled("ReduceSum", {"x": x, "axes": ints(0, 1, 2, 3)}, False)
+
+
+def test_axis_beyond_both_ends():
+    """An axis of size 1 is found from no place before the first."""
+    for shape in ((2, 3, 1), (1, 1, 1), (0, 3, 1)):
+        x = np.zeros(shape, np.float32)
+        m = compiled("CumSum", {"x": x, "axis": np.array(0)}, False)
+        for axis in (-4, -5, -6, 3):
+            with pytest.raises(RuntimeError, match="out of range"):
+                m.run({"x": x, "axis": np.array(axis)})
+
+
+def test_reshape_by_a_count_that_is_0():
+    """What -1 goes with is as many as there are ones in another input."""
+    nodes = [
+        oh.make_node("NonZero", ["flags"], ["found"]),
+        oh.make_node("Shape", ["found"], ["shape"]),
+        oh.make_node("Gather", ["shape", "one"], ["count"]),
+        oh.make_node("Concat", ["open", "count"], ["to"], axis=0),
+        oh.make_node("Reshape", ["x", "to"], ["y"]),
+    ]
+    ports = [oh.make_tensor_value_info(n, 1, [s]) for n, s in (("flags", 4), ("x", 12))]
+    weights = [nh.from_array(ints(1), "one"), nh.from_array(ints(-1), "open")]
+    graph = oh.make_graph(nodes, "g", ports, [oh.make_empty_tensor_value_info("y")], weights)
+    m = cuvil.compile(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 21)], ir_version=10), target="native")
+    x = np.arange(12, dtype=np.float32)
+    for count in (1, 2, 3, 4):
+        flags = np.array([1] * count + [0] * (4 - count), np.float32)
+        assert np.array_equal(m.run({"flags": flags, "x": x})["y"], x.reshape(-1, count))
+    with pytest.raises(RuntimeError, match="the number of elements that -1 goes with is 0, expected at least 1"):
+        m.run({"flags": np.zeros(4, np.float32), "x": x})
+
+
+def test_expand_to_a_size_whose_differences_multiply_to_0():
+    """2^48 times 2^48 - 2^16 is 0 in 64 bits."""
+    x = np.zeros(2**16 + 1, np.uint8)
+    m = compiled("Expand", {"x": x, "shape": ints(1)}, True)
+    assert m.run({"x": x, "shape": ints(1)})["y"].shape == x.shape
+    for size in (2, 2**16, 2**32 + 1, 2**48 + 1, HIGHEST):
+        with pytest.raises(RuntimeError, match="a size of the new shape is neither 1 nor"):
+            m.run({"x": x, "shape": ints(size)})
+
+
+def test_split_to_sequence():
+    """Parts from data are checked before anything is cut."""
+    nodes = [
+        oh.make_node("SplitToSequence", ["x", "split"], ["parts"]),
+        oh.make_node("SequenceAt", ["parts", "last"], ["y"]),
+    ]
+    ports = [oh.make_tensor_value_info("x", 1, [4]), oh.make_tensor_value_info("split", 7, [2])]
+    graph = oh.make_graph(
+        nodes, "g", ports, [oh.make_empty_tensor_value_info("y")], [nh.from_array(np.array(1), "last")]
+    )
+    m = cuvil.compile(oh.make_model(graph, opset_imports=[oh.make_opsetid("", 21)], ir_version=10), target="native")
+    x = np.arange(4, dtype=np.float32)
+    assert np.array_equal(m.run({"x": x, "split": ints(1, 3)})["y"], x[1:])
+    for split in ((10**9, 0), (0, 10**9), (3, 2)):
+        with pytest.raises(RuntimeError, match="must be equal"):
+            m.run({"x": x, "split": ints(*split)})

@@ -5,13 +5,6 @@
 namespace cuvil::onnx {
 namespace {
 
-// Which of `rank` axes are named, as 0 and 1.
-Value& named_axes(GraphBuilder& build, Value& axes, int64_t rank) {
-    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
-    Value& ones = build.broadcast_to(build.scalar(DType::I64, 1), axes.type().shape());
-    return build.make("scatter_elements", {&zeros, &axes, &ones});
-}
-
 // Where the elements of x lie that differ from the first along some axes only: `shape` has 1 for each other axis.
 Value& offsets(GraphBuilder& build, const Shape& shape, const Shape& x) {
     Value* sum = &build.dims({0}, {});
@@ -29,12 +22,26 @@ Value& offsets(GraphBuilder& build, const Shape& shape, const Shape& x) {
 
 } // namespace
 
-Value& axis_from_front(GraphBuilder& build, Value& axis, int64_t rank) {
-    if (!checked_count(axis.type().shape()).is(1))
-        throw ImportError("bad-node", fmt::format("the axis is {}", axis.type().text()));
-    Value& given = build.cast(build.reshape(axis, {}), DType::I64);
-    Value& from_end = build.elementwise("add", given, static_cast<double>(rank));
-    return build.make("where", {&build.elementwise("less", given, 0), &from_end, &given});
+Value& named_axes(GraphBuilder& build, Value& axes, int64_t rank) {
+    int64_t count = build.length_of(axes);
+    if (count > rank) throw ImportError("bad-node", fmt::format("{} axes of {}", count, rank));
+    Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});
+    Value& ones = build.broadcast_to(build.scalar(DType::I64, 1), axes.type().shape());
+    Value& named = build.make("scatter_elements", {&zeros, &axes, &ones});
+    Value& different = build.reduce("reduce_sum", named, {0}, true);
+    build.require(build.sizes_of(different).at(0), count, "an axis is named twice");
+    return named;
+}
+
+Value& position_from_front(GraphBuilder& build, Value& position, int64_t size, int64_t end) {
+    if (!checked_count(position.type().shape()).is(1))
+        throw ImportError("bad-node", fmt::format("an axis or position is {}", position.type().text()));
+    Value& given = build.cast(build.reshape(position, {}), DType::I64);
+    Value& from_end = build.elementwise("add", given, static_cast<double>(size));
+    Value& at = build.make("where", {&build.elementwise("less", given, 0), &from_end, &given});
+    // What is still negative must not count from the end once more.
+    Value& none = build.dims({end}, {});
+    return build.gather(build.positions(end), build.make("where", {&build.elementwise("less", at, 0), &none, &at}), 0);
 }
 
 Shape around_axis(GraphBuilder& build, const Shape& shape, Value& axis) {
@@ -60,7 +67,6 @@ Shape with_axis(GraphBuilder& build, const Shape& shape, Value& axis, const Dim&
 Value& squeeze_by_data(GraphBuilder& build, Value& x, Value& axes) {
     const Shape& shape = x.type().shape();
     auto rank = static_cast<int64_t>(shape.size()), left = rank - build.length_of(axes);
-    if (left < 0) throw ImportError("bad-node", fmt::format("{} axes of {}", rank - left, x.type().text()));
     Value& order = build.make("sort_rows", {&build.reshape(named_axes(build, axes, rank), {rank, 1})});
     Value& sizes = build.gather(build.dims(shape, {rank}), build.slice(order, 0, 0, left), 0);
     return build.reshape(x, build.counts_of(sizes, "a size"));

@@ -141,7 +141,7 @@ const Row rows[] = {
     {"Constant", 12, newest, constant, 0, 0,
      "value sparse_value value_float value_floats value_int value_ints value_string value_strings", "constant"},
     {"ConstantOfShape", 9, newest, constant_of_shape, 1, 1, "value", "broadcast"},
-    {"Identity", 1, newest, identity, 1, 1, "", "", true},
+    {"Identity", 1, newest, identity, 1, 1, "", "", 1},
     {"Range", 11, 26, range, 3, 3, "", "range"},
     {"Range", 27, newest, range, 3, 3, "stash_type", "range"},
     {"Shape", 1, 14, shape, 1, 1, "", "dims"},

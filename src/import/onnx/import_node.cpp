@@ -125,7 +125,7 @@ Values GraphImporter::build(const NodeProto& node, const Names& used, Scope& sco
                                           : fmt::format("{} to {}", row.least_inputs, row.most_inputs)));
     for (size_t i = 0; i < inputs.size(); i++) {
         if (!inputs[i] || inputs[i]->type().has_rank()) continue;
-        if (!inputs[i]->type().is_tensor() && !row.takes_lists)
+        if (!inputs[i]->type().is_tensor() && static_cast<int>(i) >= row.lists)
             throw ImportError("unsupported-op", fmt::format("input {}, {}, is a sequence or an empty optional", i,
                                                             quoted(node.inputs[i])));
         if (inputs[i]->type().is_tensor())
@@ -176,7 +176,10 @@ Values GraphImporter::call(const NodeProto& node, const FunctionProto& function,
 
 void GraphImporter::append(const Diagnostics& diagnostics) {
     for (const Diagnostic& d : diagnostics.all()) {
-        Diagnostic& added = diag_->error(d.code, d.message, d.where);
+        bool is_error = d.severity == Severity::Error;
+        Diagnostic& added =
+            is_error ? diag_->error(d.code, d.message, d.where) : diag_->warning(d.code, d.message, d.where);
+        added.count += d.count - 1;
         added.excerpt = d.excerpt;
         added.notes = d.notes;
         added.help = d.help;

@@ -87,7 +87,8 @@ Shape read_new_shape(Node& node) {
     auto exact = divisor.is(0) ? std::nullopt : divide_exactly(total, divisor);
     if (!exact && (divisor.is(0) || (total.constant() && divisor.constant())))
         throw ImportError("shape-mismatch", fmt::format("{} does not divide into {}", node.type(0).text(), text(to)));
-    to[*open] = exact ? *exact : Dim::floordiv(total, divisor);
+    if (!exact) node.build.require_at_least(divisor, 1, "the number of elements that -1 goes with");
+    to[*open] = exact ? *exact : Dim::floordiv(total, Dim::max(divisor, 1));
     return to;
 }
 
@@ -148,7 +149,9 @@ Values expand(Node& node) {
         const Dim& from = own[own.size() - i];
         Dim& size = to[to.size() - i];
         if (known[to.size() - i] || from.is(1)) continue;
-        build.require((size - from) * (size - 1), 0,
+        // A product of the two differences could exceed 64 bits.
+        auto distance = [&](const Dim& other) { return Dim::max(size, other) - Dim::min(size, other); };
+        build.require(Dim::min(distance(from), distance(1)), 0,
                       fmt::format("a size of the new shape is neither 1 nor {}", from.text()));
         size = from;
     }

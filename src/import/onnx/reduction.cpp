@@ -25,7 +25,10 @@ template <Reducer reducer> Values reduce(Node& node) {
     bool keep = node.integer("keepdims", 1) != 0;
     if (!node.has_input(1) || node.known_numbers(1)) return {&reducer(build, x, reduced_axes(node), keep)};
     Value& axes = node.input(1);
-    if (build.length_of(axes) == rank) return {&reducer(build, x, all_axes(rank), keep)};
+    if (build.length_of(axes) == rank) {
+        named_axes(build, axes, rank); // which requires that they are all there are
+        return {&reducer(build, x, all_axes(rank), keep)};
+    }
     RowsAlongAxes rows = rows_along(build, x, axes);
     Value& result = build.reshape(reducer(build, *rows.rows, {1}, false), rows.kept);
     return {keep ? &result : &squeeze_by_data(build, result, axes)};

@@ -21,7 +21,7 @@ struct Row {
     int least_inputs, most_inputs;
     std::string_view attributes;  // all that the definition has, with blanks between
     std::string_view builds;      // what it becomes, for `cuvil ops`
-    bool takes_lists = false;     // inputs need not be tensors
+    int lists = 0;                // so many inputs, the first ones, need not be tensors
     std::string_view domain = ""; // of the operator; empty: the default one
 };
 

@@ -1,14 +1,18 @@
 // Sequences and optionals. A list whose length is known dissolves: its elements are values of the graph, and a `list`
 // node that nothing reads in the end holds them together meanwhile. An empty optional is a `list` of nothing.
+#include "import/onnx/axes.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
 
 namespace cuvil::onnx {
 namespace {
+
+constexpr int64_t most_parts = 65536; // each is a node
 
 bool is_list(const Value& value) { return value.type().kind() == Type::Kind::Tuple; }
 bool is_empty_optional(const Value& value) { return value.type().kind() == Type::Kind::Optional; }
@@ -54,14 +58,8 @@ Value& stack(Node& node, const Values& values) {
 
 // The same as position(), where only data shows it.
 Value& position_from_data(Node& node, size_t input, size_t count, size_t past_the_end) {
-    GraphBuilder& build = node.build;
-    Value& given = build.cast(build.reshape(node.input(input), {}), DType::I64);
-    auto size = static_cast<int64_t>(count), end = size + static_cast<int64_t>(past_the_end);
-    Value& from_end = build.elementwise("add", given, static_cast<double>(size));
-    Value& at = build.make("where", {&build.elementwise("less", given, 0), &from_end, &given});
-    // What is still negative must not count from the end once more.
-    Value& none = build.dims({end}, {});
-    return build.gather(build.positions(end), build.make("where", {&build.elementwise("less", at, 0), &none, &at}), 0);
+    auto size = static_cast<int64_t>(count);
+    return position_from_front(node.build, node.input(input), size, size + static_cast<int64_t>(past_the_end));
 }
 
 // `count` elements of the stack: those in front of the position, and then what `behind` says, place for place.
@@ -139,10 +137,17 @@ Values split_to_sequence(Node& node) {
     } else {
         auto part = node.has_input(1) ? node.known_numbers(1) : std::vector<int64_t>{1};
         if (!part || !size.constant()) node.unsupported("a number of parts that is not known when compiling");
-        if (part->at(0) < 1) throw ImportError("bad-node", fmt::format("parts of size {}", part->at(0)));
-        for (int64_t left = *size.constant(); left > 0; left -= part->at(0))
-            sizes.push_back(std::min(left, part->at(0)));
+        if (part->size() != 1 || part->at(0) < 1)
+            throw ImportError("bad-node", fmt::format("parts of size {}", fmt::join(*part, ",")));
+        int64_t whole = *size.constant(), count = whole / part->at(0);
+        if (count > most_parts) throw ImportError("too-complex", fmt::format("{} parts", count));
+        sizes.assign(static_cast<size_t>(count), part->at(0));
+        if (int64_t rest = whole % part->at(0); rest != 0) sizes.emplace_back(rest);
     }
+    // Before anything is cut: parts that are too long would reach beyond x.
+    Dim sum = 0;
+    for (const Dim& part : sizes) sum = sum + part;
+    build.require_equal(sum, size);
     Values parts;
     Dim start = 0;
     for (const Dim& part : sizes) {
@@ -151,7 +156,6 @@ Values split_to_sequence(Node& node) {
         if (!node.has_input(1) && node.integer("keepdims", 1) == 0)
             parts.back() = &build.squeeze(*parts.back(), {axis});
     }
-    build.require_equal(start, size);
     return {&make_list(node, parts)};
 }
 
@@ -210,18 +214,18 @@ Values optional_get_element(Node& node) {
 }
 
 const Row rows[] = {
-    {"ConcatFromSequence", 11, newest, concat_from_sequence, 1, 1, "axis new_axis", "concat", true},
-    {"Optional", 15, newest, optional, 0, 1, "type", "list", true},
-    {"OptionalGetElement", 15, newest, optional_get_element, 1, 1, "", "list", true},
-    {"OptionalHasElement", 15, 17, optional_has_element, 1, 1, "", "constant", true},
-    {"OptionalHasElement", 18, newest, optional_has_element, 0, 1, "", "constant", true},
-    {"SequenceAt", 11, newest, sequence_at, 2, 2, "", "list", true},
+    {"ConcatFromSequence", 11, newest, concat_from_sequence, 1, 1, "axis new_axis", "concat", 1},
+    {"Optional", 15, newest, optional, 0, 1, "type", "list", 1},
+    {"OptionalGetElement", 15, newest, optional_get_element, 1, 1, "", "list", 1},
+    {"OptionalHasElement", 15, 17, optional_has_element, 1, 1, "", "constant", 1},
+    {"OptionalHasElement", 18, newest, optional_has_element, 0, 1, "", "constant", 1},
+    {"SequenceAt", 11, newest, sequence_at, 2, 2, "", "list", 1},
     {"SequenceConstruct", 11, newest, sequence_construct, 1, any, "", "list"},
     {"SequenceEmpty", 11, newest, sequence_empty, 0, 0, "dtype", "list"},
-    {"SequenceErase", 11, newest, sequence_erase, 1, 2, "", "list", true},
-    {"SequenceInsert", 11, newest, sequence_insert, 2, 3, "", "list", true},
-    {"SequenceLength", 11, newest, sequence_length, 1, 1, "", "constant", true},
-    {"SequenceMap", 17, newest, sequence_map, 1, any, "body", "list", true},
+    {"SequenceErase", 11, newest, sequence_erase, 1, 2, "", "list", 1},
+    {"SequenceInsert", 11, newest, sequence_insert, 2, 3, "", "list", 1},
+    {"SequenceLength", 11, newest, sequence_length, 1, 1, "", "constant", 1},
+    {"SequenceMap", 17, newest, sequence_map, 1, any, "body", "list", any},
     {"SplitToSequence", 11, newest, split_to_sequence, 1, 2, "axis keepdims", "slice"},
 };
 
