@@ -233,6 +233,8 @@ Value& GraphBuilder::reshape(Value& x, const Shape& shape) {
 
 Value& GraphBuilder::fit(Value& x, const Shape& shape) {
     if (x.type().shape() == shape) return x;
+    if (x.type().shape().size() != shape.size())
+        throw ImportError("shape-mismatch", fmt::format("{} has not the rank of {}", x.type().text(), text(shape)));
     for (size_t i = 0; i < shape.size(); i++) require_equal(x.type().shape()[i], shape[i]);
     return make("reshape", {&x}, {{"shape", shape}});
 }

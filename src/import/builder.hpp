@@ -47,7 +47,7 @@ public:
 
     // `x` unchanged where the shape is the same already.
     Value& reshape(Value& x, const Shape& shape);
-    // The same rank with sizes that must be equal: where that is not known, it is required at run time.
+    // Sizes that must be equal: where that is not known, it is required at run time. Another rank is refused.
     Value& fit(Value& x, const Shape& shape);
     Value& squeeze(Value& x, const std::vector<int64_t>& axes);   // axes in range, each once
     Value& unsqueeze(Value& x, const std::vector<int64_t>& axes); // positions in the result, in range, each once

@@ -212,6 +212,41 @@ error[input-shape]: axis 1 of input "x" has size 3, not 4
 )");
 }
 
+TEST(OnnxErrors, WordsForSizes) {
+    std::string bytes = model({{node("Relu", {"x"}, {"y"})}, {value_info("x", F32, {"N", "M"})}, {untyped("y")}});
+    EXPECT_EQ(refusal(bytes, {.dynamic_shapes = {{"x", {"batch", "4"}}}}), "");
+    for (std::string word : {"-1", "99999999999999999999", "", "4.5", "a b", "N+1", "1x"})
+        EXPECT_EQ(refusal(bytes, {.dynamic_shapes = {{"x", {"batch", word}}}}),
+                  "\nerror[input-shape]: axis 1 of input \"x\": \"" + word +
+                      "\" is no name for a size\n  --> model.onnx\nhelp: give a number, or a word for a size that is "
+                      "open\n");
+}
+
+TEST(OnnxErrors, InputsWhoseRankNobodySays) {
+    std::string unknown, tensor_type, type;
+    Writer(tensor_type).add_int32(1, F32);
+    Writer(type).add_message(1, tensor_type);
+    Writer(unknown).add_string(1, "u");
+    Writer(unknown).add_message(2, type);
+    std::string expected = R"(
+error[unknown-rank]: the shape of input "u" is not known
+  --> model.onnx
+help: give the shapes of the model's inputs when compiling
+)";
+    EXPECT_EQ(refusal(model({{}, {unknown}, {untyped("u")}})), expected);
+    std::string unused = model({{node("Relu", {"x"}, {"y"})}, {value_info("x", F32, {2}), unknown}, {untyped("y")}});
+    EXPECT_EQ(refusal(unused), expected);
+    EXPECT_EQ(refusal(unused, {.input_shapes = {{"u", {2, 3}}}}), "");
+}
+
+TEST(OnnxErrors, Equations) {
+    for (const char* equation : {"......->", "...i...->", "......", "i...->......"})
+        EXPECT_NE(one(node("Einsum", {"x"}, {"y"}, {text_attribute("equation", equation)}), {2, 2, 2, 2, 2, 2})
+                      .find("bad-attribute"),
+                  std::string::npos)
+            << equation;
+}
+
 TEST(OnnxErrors, Files) {
     Diagnostics diag;
     auto open = [&](const fs::path& path) {

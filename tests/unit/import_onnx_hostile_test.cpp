@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <random>
 
 namespace cuvil {
@@ -184,7 +185,40 @@ TEST(OnnxHostile, HugeSizes) {
     EXPECT_FALSE(is_accepted(
         with(node("MaxPool", {"x"}, {"y"}, {list("kernel_shape", {huge, huge}), list("dilations", {huge, huge})}), {},
              {1, 1, 8, 8})));
+    EXPECT_FALSE(is_accepted(with(node("SplitToSequence", {"x"}, {"y"}), {}, {int64_t{1000000000000}})));
     EXPECT_FALSE(is_accepted(with(node("Unsqueeze", {"x"}, {"y"}, {list("axes", Ints(100000, 0))}), {}, {1})));
+}
+
+TEST(OnnxHostile, HugeWeights) {
+    int64_t huge = int64_t{1} << 40;
+    Graph g{{node("DeformConv", {"x", "w", "offset"}, {"y"})},
+            {value_info("x", F32, {1, 1, 8, 8}), value_info("w", F32, {1, 0, huge, huge}),
+             value_info("offset", F32, {1, "", 8, 8})},
+            {untyped("y")}};
+    EXPECT_NE(refusal(model(g, 19)).find("weights whose sizes are not fixed"), std::string::npos);
+    Graph loss{{node("NegativeLogLikelihoodLoss", {"x", "target"}, {"y"})},
+               {value_info("x", F32, {1, int64_t{1000000000000}}), value_info("target", I64, {1})},
+               {untyped("y")}};
+    EXPECT_NO_THROW(is_accepted(model(loss)));
+}
+
+TEST(OnnxHostile, NumbersThatNoIntegerHolds) {
+    auto refused = [](const std::string& n, const std::string& x, int64_t opset) {
+        return refusal(model({{n}, {x, value_info("values", F32, {2})}, {untyped("y")}}, opset));
+    };
+    for (float value : {1e30f, std::numeric_limits<float>::quiet_NaN()})
+        EXPECT_NE(refused(node("Pad", {"x"}, {"y"}, {list("pads", {1, 1}), real("value", value)}),
+                          value_info("x", I64, {3}), 10)
+                      .find("is not a value of type i64"),
+                  std::string::npos);
+    EXPECT_EQ(refused(node("Pad", {"x"}, {"y"}, {list("pads", {1, 1}), real("value", 1e30f)}),
+                      value_info("x", Bool, {3}), 10),
+              "");
+    Graph g{{node("OneHot", {"x", "depth", "values"}, {"y"})},
+            {value_info("x", I64, {3}), value_info("values", F32, {2})},
+            {untyped("y")},
+            {tensor("depth", F32, {}, raw(std::vector<float>{1e30f}))}};
+    EXPECT_NO_THROW(is_accepted(model(g)));
 }
 
 } // namespace

@@ -81,6 +81,15 @@ TEST(OnnxOps, SliceClampsAndCountsBackwards) {
     EXPECT_EQ(slice({5}, 3, 1, 1), "{sizes = [0], starts = [3], steps = [1]} : f32[0]");
     EXPECT_EQ(slice({5}, 0, INT32_MAX, int64_t{1} << 40),
               "{sizes = [1], starts = [0], steps = [1099511627776]} : f32[1]");
+    // On an axis that is longer the largest number of 32 bits is a place as any other.
+    const int64_t longer = 3000000000;
+    EXPECT_EQ(slice({longer}, 0, int64_t{INT32_MAX} + 1, 1),
+              "{sizes = [2147483648], starts = [0], steps = [1]} : f32[2147483648]");
+    EXPECT_EQ(slice({longer}, INT32_MAX, INT64_MAX, 1),
+              "{sizes = [852516353], starts = [2147483647], steps = [1]} : f32[852516353]");
+    EXPECT_EQ(slice({longer}, -1, -int64_t{INT32_MAX} - 2, -1),
+              "{sizes = [2147483648], starts = [2999999999], steps = [-1]} : f32[2147483648]");
+    EXPECT_EQ(slice({longer}, INT64_MIN, longer, 1), "");
     EXPECT_EQ(slice({"N"}, 0, INT64_MAX, 1), "");
     EXPECT_EQ(slice({"N"}, 1, INT64_MAX, 1),
               "{sizes = [max(0, N - 1)], starts = [min(1, N)], steps = [1]} : f32[max(0, N - 1)]");

@@ -8,8 +8,6 @@
 namespace cuvil::onnx {
 namespace {
 
-constexpr int64_t most = int64_t{1} << 30;
-
 // Sizes of the weights [.., .., kernel...] and the number of groups.
 struct Weights {
     std::vector<int64_t> sizes;
@@ -25,15 +23,8 @@ Weights read_weights(const Node& node) {
                           fmt::format("input and weights have different ranks, {} and {}", x.text(), w.text()));
     if (x.rank() < 3) throw ImportError("shape-mismatch", fmt::format("{} has no axes for a window", x.text()));
     Weights weights;
-    for (const Dim& d : w.shape()) {
-        auto size = d.constant();
-        if (!size || *size < 0 || *size > most)
-            node.unsupported(fmt::format("weights whose sizes are not fixed, {}", w.text()));
-        weights.sizes.push_back(*size);
-    }
-    weights.groups = node.integer("group", 1);
-    if (weights.groups < 1 || weights.groups > most)
-        bad_attribute(fmt::format("attribute \"group\" is {}", weights.groups));
+    weights.sizes = weight_sizes(node);
+    weights.groups = read_groups(node, "group");
     return weights;
 }
 

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 namespace cuvil::onnx {
 namespace {
@@ -31,8 +32,10 @@ struct Term {
 // The labels of one side of a comma; an ellipsis stands for `ellipsis` axes.
 Labels labels_of(std::string_view text, int64_t ellipsis, std::string_view equation) {
     Labels labels;
+    bool has_ellipsis = false;
     for (size_t i = 0; i < text.size(); i++) {
         if (text.substr(i).starts_with("...")) {
+            if (std::exchange(has_ellipsis, true)) bad_equation(equation);
             for (int64_t k = ellipsis; k > 0; k--) labels.push_back(static_cast<Label>(-k));
             i += 2;
         } else if ((text[i] >= 'a' && text[i] <= 'z') || (text[i] >= 'A' && text[i] <= 'Z')) {

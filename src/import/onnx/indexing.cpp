@@ -124,7 +124,7 @@ Values one_hot(Node& node) {
                           fmt::format("depth is {}, values are {}", node.type(1).text(), node.type(2).text()));
     Value& values = build.fit(node.input(2), {2});
     Dim depth;
-    if (auto number = build.constant_number(node.input(1)))
+    if (auto number = build.constant_number(depth_input))
         depth = static_cast<int64_t>(*number);
     else
         depth = build.counts_of(depth_input, "the depth").at(0);

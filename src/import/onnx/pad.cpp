@@ -10,7 +10,7 @@
 namespace cuvil::onnx {
 namespace {
 
-// The padding is a number that is known when compiling, or a scalar.
+// The padding as a scalar, and as a number where that is known when compiling. Floating-point x needs one of them only.
 struct Filling {
     std::optional<double> number = 0;
     Value* scalar = nullptr;
@@ -134,14 +134,16 @@ Value& pad_axes(Node& node, const std::vector<Dim>& pads, std::vector<int64_t> a
 Values pad_attributes(Node& node) {
     auto pads = node.integers("pads");
     if (!pads) bad_attribute("attribute \"pads\" is missing");
-    return {
-        &pad_axes(node, {pads->begin(), pads->end()}, all_axes(node.type(0).rank()), {node.real("value", 0), nullptr})};
+    Filling filling{node.real("value", 0)};
+    if (!is_floating(node.type(0).dtype())) filling.scalar = &node.build.scalar(node.input(0), *filling.number);
+    return {&pad_axes(node, {pads->begin(), pads->end()}, all_axes(node.type(0).rank()), filling)};
 }
 
 // Pads of axes that only data shows, as pads of all axes.
 std::vector<Dim> pads_of_all_axes(Node& node) {
     GraphBuilder& build = node.build;
     int64_t rank = node.type(0).rank();
+    if (node.type(3).rank() != 1) throw ImportError("bad-node", fmt::format("the axes are {}", node.type(3).text()));
     const Dim& count = node.type(3).dim(0);
     Value& pads = build.cast(node.input(1), DType::I64);
     Value& zeros = build.broadcast_to(build.scalar(DType::I64, 0), {rank});

@@ -1,6 +1,7 @@
 // Inputs and outputs of the model.
 #include "import/onnx/graph.hpp"
 
+#include "ir/record_check.hpp"
 #include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -131,6 +132,9 @@ Shape GraphImporter::dynamic_shape(const ValueInfoProto& input, const std::vecto
         } else if (auto known = symbols_.find(size); known != symbols_.end()) {
             shape.push_back(known->second);
         } else {
+            if (std::string wrong = check_sizes(Shape{Dim::symbol(size)}); !wrong.empty())
+                throw ImportError("input-shape", fmt::format("axis {} of input {}: {}", i, quoted(input.name), wrong),
+                                  "give a number, or a word for a size that is open");
             shape.push_back(symbols_.emplace(size, builder_.fresh_dim(size)).first->second);
         }
     }
@@ -166,6 +170,15 @@ void GraphImporter::import_outputs(const GraphProto& graph, Scope& scope) {
     }
     builder_.rewriter().set_location({});
     builder_.rewriter().create("return", results);
+    if (diag_->has_errors()) return;
+    // Nodes have refused those that they read.
+    for (size_t i = 0; i < function_.inputs.size(); i++)
+        if (!function_.body().arguments()[i]->type().has_rank())
+            diag_
+                ->error("unknown-rank",
+                        fmt::format("the shape of input {} is not known", cuvil::quoted(function_.inputs[i].name)),
+                        {file_, ""})
+                .suggest("give the shapes of the model's inputs when compiling");
 }
 
 void GraphImporter::check_declared(std::string_view name, const Type& type, const Location& where, Scope& scope) {

@@ -73,7 +73,7 @@ Values center_crop_pad(Node& node) {
 Values reverse_sequence(Node& node) {
     GraphBuilder& build = node.build;
     int64_t time_axis = node.integer("time_axis", 0), batch_axis = node.integer("batch_axis", 1);
-    if (time_axis + batch_axis != 1 || time_axis * batch_axis != 0)
+    if (!(time_axis == 0 && batch_axis == 1) && !(time_axis == 1 && batch_axis == 0))
         bad_attribute("the axes of time and batch must be 0 and 1");
     Value* x = &node.input(0);
     if (x->type().rank() < 2)

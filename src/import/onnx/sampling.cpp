@@ -23,6 +23,7 @@ Values grid_sample(Node& node) {
     if (outside != "zeros" && outside != "border" && outside != "reflection")
         bad_attribute(fmt::format("attribute \"padding_mode\" is \"{}\"", outside));
     int64_t rank = node.type(0).rank();
+    if (rank < 3) throw ImportError("shape-mismatch", fmt::format("{} has no axes for a grid", node.type(0).text()));
     if (rank > 5) node.unsupported(fmt::format("grids of {} axes", rank - 2));
     expect_rank(node, 1, rank);
     Shape shape = node.type(1).shape();
@@ -76,17 +77,11 @@ Values deform_conv(Node& node) {
     if (node.type(0).rank() != 4) node.unsupported(fmt::format("windows over {} axes", node.type(0).rank() - 2));
     expect_rank(node, 1, 4);
     expect_rank(node, 2, 4);
-    Shape weights = node.type(1).shape();
-    std::vector<int64_t> kernel;
-    for (size_t i = 2; i < 4; i++) {
-        auto size = weights[i].constant();
-        if (!size) node.unsupported(fmt::format("weights whose sizes are not fixed, {}", node.type(1).text()));
-        kernel.push_back(*size);
-    }
+    std::vector<int64_t> weights = weight_sizes(node), kernel(weights.begin() + 2, weights.end());
     Window window = read_window(node, &kernel);
-    int64_t groups = node.integer("group", 1), taps = kernel[0] * kernel[1];
-    auto outputs = weights[0].constant(), channels = node.type(0).dim(1).constant();
-    if (groups < 1 || !outputs || !channels || *outputs % groups != 0 || *channels % groups != 0)
+    int64_t groups = read_groups(node, "group"), outputs = weights[0];
+    auto channels = node.type(0).dim(1).constant();
+    if (!channels || outputs % groups != 0 || *channels % groups != 0)
         bad_attribute(fmt::format("attribute \"group\" is {} for {} and weights {}", groups, node.type(0).text(),
                                   node.type(1).text()));
     Dim batch = node.type(0).dim(0), height = node.type(2).dim(2), width = node.type(2).dim(3);
@@ -95,13 +90,13 @@ Values deform_conv(Node& node) {
                                  {"strides", window.strides},
                                  {"dilations", window.dilations},
                                  {"pads", window.pads()},
-                                 {"groups", node.integer("offset_group", 1)}});
-    int64_t depth = *channels / groups * taps;
+                                 {"groups", read_groups(node, "offset_group")}});
+    Dim depth = Dim(*channels / groups) * kernel[0] * kernel[1];
     Value& in_groups = build.reshape(columns, {batch, groups, depth, height * width});
-    Value& w = build.reshape(node.input(1), {1, groups, *outputs / groups, depth});
-    Value* y = &build.reshape(build.matmul(w, in_groups), {batch, *outputs, height, width});
+    Value& w = build.reshape(node.input(1), {1, groups, outputs / groups, depth});
+    Value* y = &build.reshape(build.matmul(w, in_groups), {batch, outputs, height, width});
     if (node.has_input(3)) {
-        Value& bias = build.reshape(build.fit(node.input(3), {*outputs}), {1, *outputs, 1, 1});
+        Value& bias = build.reshape(build.fit(node.input(3), {outputs}), {1, outputs, 1, 1});
         y = &build.elementwise("add", {y, &bias});
     }
     return {y};

@@ -135,6 +135,12 @@ Value& transformed_along(Node& node, Value& x, const Transform& t, int64_t axis)
     return build.transpose(transformed(build, build.transpose(x, perm), t, length), perm);
 }
 
+int64_t known_axis(const Node& node, size_t input) {
+    std::vector<int64_t> axes = node.numbers(input);
+    if (axes.size() != 1) throw ImportError("bad-node", fmt::format("the axis is {}", node.type(input).text()));
+    return axes[0];
+}
+
 Values dft(Node& node) {
     GraphBuilder& build = node.build;
     Value& x = node.input(0);
@@ -145,7 +151,7 @@ Values dft(Node& node) {
     Transform t{node.integer("inverse", 0) != 0, node.integer("onesided", 0) != 0};
     if (!node.has_input(2) || node.known_numbers(2)) {
         int64_t axis = node.opset < 20 ? node.integer("axis", 1) : -2;
-        if (node.has_input(2)) axis = node.numbers(2).at(0);
+        if (node.has_input(2)) axis = known_axis(node, 2);
         axis = normal_axis(axis, rank);
         if (axis == rank - 1) bad_attribute("the last axis holds the parts of numbers");
         return {&transformed_along(node, x, t, axis)};
@@ -169,6 +175,8 @@ Values stft(Node& node) {
     const Dim size = signal.type().dim(1);
     Dim step = size_input(node, 1, "the step"), length = size;
     Value* window = node.optional_input(2);
+    if (window && window->type().rank() != 1)
+        throw ImportError("shape-mismatch", fmt::format("the window is {}", window->type().text()));
     if (window) length = window->type().dim(0);
     if (node.has_input(3)) length = size_input(node, 3, "the length of a frame");
     build.require_at_least(step, 1, "the step");

@@ -8,8 +8,16 @@
 namespace cuvil::onnx {
 namespace {
 
-// Exporters write the ends of 32 or 64 bits for "as far as it goes".
+// Exporters write the ends of 32 or 64 bits for "as far as it goes"; on an axis that is longer the former is a place.
 constexpr int64_t far = INT32_MAX;
+
+bool is_far_behind(const Dim& position, const Dim& size) {
+    return position.constant().value_or(0) >= std::max(far, size.constant().value_or(far));
+}
+
+bool is_far_before(const Dim& position, const Dim& size) {
+    return position.constant().value_or(0) <= -std::max(far, size.constant().value_or(far));
+}
 
 // A position counted from the front: negative ones count from the end. An expression whose sign is not known becomes
 // one that decides at run time, as floordiv(p, 2^40) is -1 below 0 and else 0.
@@ -24,22 +32,17 @@ struct Range {
 };
 
 Range forward_range(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
-    auto clamp_low = [&](const Dim& p) {
-        auto number = p.constant();
-        return number && *number <= -far ? Dim(0) : Dim::max(from_front(p, size), 0);
-    };
-    bool is_past_end = start.constant().value_or(0) >= far, goes_to_end = end.constant().value_or(0) >= far;
-    Dim first = is_past_end ? size : clamp_low(start);
-    Dim stop = goes_to_end ? size : Dim::min(clamp_low(end), size);
+    auto clamp_low = [&](const Dim& p) { return is_far_before(p, size) ? Dim(0) : Dim::max(from_front(p, size), 0); };
+    Dim first = is_far_behind(start, size) ? size : clamp_low(start);
+    Dim stop = is_far_behind(end, size) ? size : Dim::min(clamp_low(end), size);
     // Where `first` is behind the end the difference is negative all the same, so it needs no limit there.
     return {Dim::min(first, size), Dim::max(Dim::ceildiv(stop - first, step), 0)};
 }
 
 Range backward_range(const Dim& start, const Dim& end, int64_t step, const Dim& size) {
     auto clamp = [&](const Dim& p, int64_t low) {
-        auto number = p.constant();
-        if (number && (*number >= far || *number == -1)) return size - 1;
-        if (number && *number <= -far) return Dim(low);
+        if (is_far_behind(p, size) || p.is(-1)) return size - 1;
+        if (is_far_before(p, size)) return Dim(low);
         return Dim::min(Dim::max(from_front(p, size), low), size - 1);
     };
     Dim first = clamp(start, 0), stop = clamp(end, -1);

@@ -34,6 +34,24 @@ std::vector<int64_t> read_integers(const Node& node, std::string_view name, size
     return values;
 }
 
+int64_t read_groups(const Node& node, std::string_view name) {
+    int64_t groups = node.integer(name, 1);
+    if (groups < 1 || groups > most) bad_attribute(fmt::format("attribute \"{}\" is {}", name, groups));
+    return groups;
+}
+
+std::vector<int64_t> weight_sizes(const Node& node) {
+    const Type& weights = node.type(1);
+    std::vector<int64_t> sizes;
+    for (const Dim& d : weights.shape()) {
+        auto size = d.constant();
+        if (!size || *size < 0 || *size > most)
+            node.unsupported(fmt::format("weights whose sizes are not fixed, {}", weights.text()));
+        sizes.push_back(*size);
+    }
+    return sizes;
+}
+
 bool pads_to_same(const Node& node) {
     std::string_view mode = node.text("auto_pad", "NOTSET");
     bool is_same = mode == "SAME_UPPER" || mode == "SAME_LOWER";
