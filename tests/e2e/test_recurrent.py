@@ -52,7 +52,7 @@ def one_direction(op, x, w, r, b, h, c, lengths, p, reverse, options, functions)
     return y, h, c
 
 
-def check(op, hidden, batch, steps, given, constant=True, **options):
+def check(op, hidden, batch, steps, given, constant=True, opset=14, **options):
     random = np.random.default_rng(3)
 
     def values(*shape):
@@ -109,7 +109,7 @@ def check(op, hidden, batch, steps, given, constant=True, **options):
         sizes = {"x": ["S", "B", inputs]} if is_open else {}
         declared = [value(name, sizes.get(name, feeds[name].shape), 6 if name == "lengths" else 1) for name in ports]
         module = cuvil.compile(
-            model([one], declared, outputs, [numpy_helper.from_array(feeds[k], k) for k in weights], opset=14),
+            model([one], declared, outputs, [numpy_helper.from_array(feeds[k], k) for k in weights], opset=opset),
             target="native",
         )
         got = module.run({name: feeds[name] for name in ports})
@@ -137,6 +137,8 @@ def test_weights_that_are_inputs_and_batches_first(op):
 
 
 def test_options():
+    for op in GATES:
+        check(op, 18, 3, 4, ("b",), opset=6, output_sequence=1)
     check("GRU", 18, 3, 4, ("b", "h"), linear_before_reset=1, direction="bidirectional")
     check("GRU", 18, 3, 4, ("h",), linear_before_reset=1)
     check("LSTM", 18, 3, 4, ("b", "h", "c", "p"), input_forget=1, clip=0.3)

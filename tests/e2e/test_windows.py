@@ -397,6 +397,12 @@ def test_resize_by_what_data_gives_in_the_first_definitions():
             assert got.tobytes() == run(op, {"x": x}, {"scales": np.array(scales, np.float32)}, opset=opset).tobytes()
 
 
+def test_upsample_of_images():
+    x = values(1, 2, 3, 4)
+    got = run("Upsample", {"x": x}, {}, opset=6, height_scale=2.0, width_scale=3.0)
+    np.testing.assert_array_equal(got, x.repeat(2, axis=2).repeat(3, axis=3))
+
+
 def test_resize_of_regions_that_data_gives():
     """By sizes and by scales, which count the region's part of the axis; as constants they give the same."""
     x, roi = values(1, 2, 5, 8), np.array([0.25, -0.5, 0.75, 0.5], np.float32)

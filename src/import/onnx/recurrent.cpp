@@ -192,15 +192,23 @@ Values gru(Node& node) { return Layer(node, "gru", 3, {"Sigmoid", "Tanh"}).make(
 Values rnn(Node& node) { return Layer(node, "rnn", 1, {"Tanh"}).make(); }
 
 const Row rows[] = {
+    {"GRU", 3, 6, gru, 3, 6,
+     "activation_alpha activation_beta activations clip direction hidden_size linear_before_reset output_sequence",
+     "matmul, gru"},
     {"GRU", 7, 13, gru, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size linear_before_reset", "matmul, gru"},
     {"GRU", 14, newest, gru, 3, 6,
      "activation_alpha activation_beta activations clip direction hidden_size layout linear_before_reset",
      "matmul, gru"},
+    {"LSTM", 1, 6, lstm, 3, 8,
+     "activation_alpha activation_beta activations clip direction hidden_size input_forget output_sequence",
+     "matmul, lstm"},
     {"LSTM", 7, 13, lstm, 3, 8, "activation_alpha activation_beta activations clip direction hidden_size input_forget",
      "matmul, lstm"},
     {"LSTM", 14, newest, lstm, 3, 8,
      "activation_alpha activation_beta activations clip direction hidden_size input_forget layout", "matmul, lstm"},
+    {"RNN", 1, 6, rnn, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size output_sequence",
+     "matmul, rnn"},
     {"RNN", 7, 13, rnn, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size", "matmul, rnn"},
     {"RNN", 14, newest, rnn, 3, 6, "activation_alpha activation_beta activations clip direction hidden_size layout",
      "matmul, rnn"},

@@ -303,6 +303,8 @@ Values resize_by_scales(Node& node) {
     Resize resize(node);
     if (node.opset >= 9) {
         resize.set_scales(node.input(1));
+    } else if (node.opset < 7) { // images only
+        resize.set_known_scales({1, 1, node.real("height_scale"), node.real("width_scale")});
     } else {
         auto given = node.reals("scales");
         if (!given) bad_attribute("attribute \"scales\" is missing");
@@ -321,6 +323,7 @@ const Row rows[] = {
      "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside extrapolation_value "
      "keep_aspect_ratio_policy mode nearest_mode",
      "resize"},
+    {"Upsample", 1, 6, resize_by_scales, 1, 1, "height_scale mode width_scale", "resize"},
     {"Upsample", 7, 8, resize_by_scales, 1, 1, "mode scales", "resize"},
     {"Upsample", 9, 9, resize_by_scales, 2, 2, "mode", "resize"},
 };
