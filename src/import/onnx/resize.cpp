@@ -1,5 +1,5 @@
-// Resize and Upsample. Their many coordinate modes are fractions of integers, so that a coordinate which should be an
-// integer is one.
+// Resize and Upsample.
+#include "import/onnx/resample.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
@@ -12,70 +12,6 @@
 namespace cuvil::onnx {
 namespace {
 
-constexpr int64_t most = int64_t{1} << 24; // what scales hold exactly
-
-// The simplest fraction that rounds to the given float; for scales from data kernels/resize.hpp finds the same.
-struct Fraction {
-    int64_t above = 1, below = 1;
-};
-
-Fraction simplest_fraction(double value) {
-    // Continued fractions; their numerators and denominators grow at least as the Fibonacci numbers do.
-    int64_t h0 = 0, h1 = 1, k0 = 1, k1 = 0;
-    double rest = value;
-    while (true) {
-        double whole = std::floor(rest);
-        auto a = static_cast<int64_t>(whole);
-        int64_t h2 = a * h1 + h0, k2 = a * k1 + k0;
-        h0 = h1, h1 = h2, k0 = k1, k1 = k2;
-        bool is_hit =
-            static_cast<float>(static_cast<double>(h1) / static_cast<double>(k1)) == static_cast<float>(value);
-        if (is_hit || rest == whole || h1 > most || k1 > most) return {h1, k1};
-        rest = 1 / (rest - whole);
-    }
-}
-
-// How one axis is resampled.
-struct Axis {
-    int64_t axis;
-    int64_t place = axis; // among the entries of scales, sizes and regions
-    Dim in, out;
-    Dim above, below;                         // the scale
-    double scale = 0;                         // the same where it is given as a number
-    std::optional<double> start = 0, end = 1; // of the region, where known
-    Dim numerator, offset, denominator;
-
-    bool is_whole() const { return start == 0 && end == 1; }
-};
-
-Dim is_positive(const Dim& d) { return Dim::min(Dim::max(d, 0), 1); }
-
-// The coordinate (o * numerator + offset) / denominator of element o. Where a scale is given, the definition's
-// length_resized is length_original times the scale, in corners that are aligned too: docs/decisions/006.
-void set_coordinates(Axis& a, std::string_view mode) {
-    Dim is_longer = is_positive(a.out - 1);
-    if (mode == "asymmetric") {
-        a.numerator = a.below, a.offset = 0, a.denominator = a.above;
-    } else if (mode == "one_neighbor") {
-        // The element before x / scale, or where the axis becomes shorter the one behind it.
-        a.numerator = a.below, a.offset = (a.above - 1) * is_positive(a.below - a.above), a.denominator = a.above;
-    } else if (mode == "align_corners") {
-        bool by_size = a.above == a.out && a.below == a.in;
-        a.numerator = by_size ? a.in - 1 : (a.in - 1) * a.below, a.offset = 0;
-        a.denominator = by_size ? a.out - 1 : a.in * a.above - a.below;
-    } else if (mode == "tf_crop_and_resize") {
-        a.numerator = 2 * (a.in - 1), a.offset = (a.in - 1) * (1 - is_longer);
-        a.denominator = Dim::max(2 * (a.out - 1), 2);
-    } else {
-        a.numerator = 2 * a.below, a.denominator = 2 * a.above, a.offset = a.below - a.above;
-        if (mode == "pytorch_half_pixel") a.offset = a.offset * is_longer;
-        if (mode == "half_pixel_symmetric") a.offset = a.offset + a.in * a.above - a.out * a.below;
-        if (mode == "tf_half_pixel_for_nn") a.offset = a.below;
-    }
-    // A coordinate is asked for only if there are elements.
-    a.denominator = Dim::max(a.denominator, 1);
-}
-
 class Resize {
 public:
     explicit Resize(Node& node) : node_(node), x_(&node.input(0)) {
@@ -86,7 +22,7 @@ public:
     void choose_axes() {
         auto given = node_.integers("axes");
         if (!given) return;
-        std::vector<Axis> chosen;
+        std::vector<ResampledAxis> chosen;
         for (int64_t axis : *given) {
             chosen.push_back(axes_[static_cast<size_t>(normal_axis(axis, x_->type().rank()))]);
             chosen.back().place = static_cast<int64_t>(chosen.size()) - 1;
@@ -100,16 +36,16 @@ public:
             set_known_scales(*known);
         else
             set_scales_from_data(scales);
-        auto is_known = [](const Axis& a) { return a.is_whole() || (a.start && a.end && a.in.constant()); };
+        auto is_known = [](const ResampledAxis& a) { return a.is_whole() || (a.start && a.end && a.in.constant()); };
         if (roi_ && !(known && std::ranges::all_of(axes_, is_known))) cut_lengths_from_data(scales);
     }
 
     void set_known_scales(const std::vector<double>& scales) {
         expect(scales.size(), "scales");
         for (size_t i = 0; i < axes_.size(); i++) {
-            Axis& a = axes_[i];
-            if (!(scales[i] > 0) || scales[i] > static_cast<double>(most) ||
-                scales[i] < 1.0 / static_cast<double>(most))
+            ResampledAxis& a = axes_[i];
+            if (!(scales[i] > 0) || scales[i] > static_cast<double>(most_of_scale) ||
+                scales[i] < 1.0 / static_cast<double>(most_of_scale))
                 throw ImportError("bad-attribute", fmt::format("scale {} of axis {}", scales[i], a.axis));
             Fraction f = simplest_fraction(scales[i]);
             a.scale = scales[i], a.above = f.above, a.below = f.below;
@@ -126,7 +62,7 @@ public:
     void set_sizes(std::vector<Dim> sizes, std::string_view policy) {
         expect(sizes.size(), "sizes");
         for (size_t i = 0; i < axes_.size(); i++) {
-            Axis& a = axes_[i];
+            ResampledAxis& a = axes_[i];
             auto in = a.in.constant(), out = sizes[i].constant();
             if (in && out && *in == 0 && *out > 0)
                 throw ImportError("shape-mismatch",
@@ -152,8 +88,8 @@ public:
         std::vector<double> scales;
         std::vector<int64_t> axes;
         std::vector<Dim> places;
-        std::ranges::sort(axes_, {}, &Axis::axis);
-        for (Axis& a : axes_) {
+        std::ranges::sort(axes_, {}, &ResampledAxis::axis);
+        for (ResampledAxis& a : axes_) {
             bool is_kept = a.in == a.out && a.above == a.below && a.is_whole();
             if (is_kept) continue;
             set_coordinates(a, coordinates);
@@ -211,7 +147,7 @@ private:
 
     Value& lengths_of_axes() const {
         std::vector<Dim> lengths;
-        for (const Axis& a : axes_) lengths.push_back(a.in);
+        for (const ResampledAxis& a : axes_) lengths.push_back(a.in);
         return node_.build.dims(lengths, {static_cast<int64_t>(lengths.size())});
     }
 
@@ -230,7 +166,7 @@ private:
             int64_t common = std::gcd(*a, *b);
             above = *a / common, below = *b / common;
         }
-        for (Axis& a : axes_) {
+        for (ResampledAxis& a : axes_) {
             a.out = Dim::floordiv(2 * a.in * above + below, 2 * below);
             a.above = above, a.below = below;
         }
@@ -248,7 +184,7 @@ private:
     Node& node_;
     Value* x_;
     Value* roi_ = nullptr; // starts and ends, [2, axes]; nullptr: all there is
-    std::vector<Axis> axes_;
+    std::vector<ResampledAxis> axes_;
 };
 
 bool has_elements(const Node& node, size_t i) {
