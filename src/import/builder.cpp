@@ -1,6 +1,7 @@
 #include "import/builder.hpp"
 
 #include "import/elements.hpp"
+#include "ir/record_check.hpp"
 #include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -17,19 +18,6 @@ constexpr size_t most_terms = 64;
 constexpr size_t most_parts = 4096;
 constexpr size_t most_rank = 32;
 constexpr size_t most_elements = 4096;
-
-bool accepts(Accepts what, DType dtype) {
-    switch (what) {
-    case Accepts::Any: return true;
-    case Accepts::Floating: return is_floating(dtype);
-    case Accepts::Integer: return is_integer(dtype);
-    case Accepts::Number: return is_floating(dtype) || is_integer(dtype);
-    case Accepts::Bool: return dtype == DType::Bool;
-    case Accepts::Index: return dtype == DType::I64 || dtype == DType::I32;
-    case Accepts::F32: return dtype == DType::F32;
-    }
-    return false;
-}
 
 size_t parts_of(const Dim& dim, size_t budget) {
     size_t parts = 0;

@@ -9,6 +9,7 @@
 #include "ir/text_reader.hpp"
 #include "support/diagnostics.hpp"
 #include "support/nearest.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 

@@ -2,6 +2,7 @@
 
 #include "ir/literal.hpp"
 #include "support/diagnostics.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 
@@ -14,28 +15,13 @@ namespace {
 
 bool accepts(Accepts what, const Type& type) {
     if (what == Accepts::Any) return true;
-    if (!type.is_tensor() && type.kind() != Type::Kind::Scalar) return false;
-    DType t = type.dtype();
-    switch (what) {
-    case Accepts::Any: return true;
-    case Accepts::Floating: return is_floating(t);
-    case Accepts::Integer: return is_integer(t);
-    case Accepts::Number: return is_floating(t) || is_integer(t);
-    case Accepts::Bool: return t == DType::Bool;
-    case Accepts::Index: return t == DType::I64 || t == DType::I32;
-    case Accepts::F32: return t == DType::F32;
-    }
-    return false;
+    return (type.is_tensor() || type.kind() == Type::Kind::Scalar) && cuvil::accepts(what, type.dtype());
 }
 
 std::string_view in_words(Accepts what) {
     static constexpr std::array<std::string_view, 7> words = {
         "any value", "floating-point numbers", "integers", "numbers", "bool values", "i64 or i32", "f32"};
     return words[static_cast<size_t>(what)];
-}
-
-std::string counted(size_t count, std::string_view thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
 }
 
 void check_operands(const OpNode& node, std::vector<std::string>& wrong) {
@@ -109,6 +95,19 @@ bool is_symbol(const std::string& name) {
 }
 
 } // namespace
+
+bool accepts(Accepts what, DType dtype) {
+    switch (what) {
+    case Accepts::Any: return true;
+    case Accepts::Floating: return is_floating(dtype);
+    case Accepts::Integer: return is_integer(dtype);
+    case Accepts::Number: return is_floating(dtype) || is_integer(dtype);
+    case Accepts::Bool: return dtype == DType::Bool;
+    case Accepts::Index: return dtype == DType::I64 || dtype == DType::I32;
+    case Accepts::F32: return dtype == DType::F32;
+    }
+    return false;
+}
 
 std::string check_sizes(const Shape& shape) {
     std::set<std::string> symbols;

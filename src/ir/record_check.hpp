@@ -12,6 +12,9 @@ namespace cuvil {
 // constant. Inference may run on a node when this is empty.
 std::vector<std::string> check_against_record(const OpNode& node);
 
+// Whether an operand of which this is said takes elements of the type.
+bool accepts(Accepts what, DType dtype);
+
 // What is wrong with the sizes in a shape: a symbol that is no identifier, a negative number; empty when all is well.
 std::string check_sizes(const Shape& shape);
 std::string check_sizes(const Type& type);

@@ -4,6 +4,7 @@
 #include "ir/record_check.hpp"
 #include "support/diagnostics.hpp"
 #include "support/nearest.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 
@@ -30,10 +31,6 @@ std::string shown(const Literals::Element& e) {
 }
 
 } // namespace
-
-std::string counted(size_t count, std::string_view thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
-}
 
 TextReader::TextReader(std::string_view text, std::string_view file, Diagnostics& diag)
     : text_(text), file_(file), diag_(diag), tokens_(tokenize(text)) {}

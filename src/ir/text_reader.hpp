@@ -131,7 +131,4 @@ private:
     std::set<std::string> symbols_;
 };
 
-// "3 elements", "1 result"
-std::string counted(size_t count, std::string_view thing);
-
 } // namespace cuvil

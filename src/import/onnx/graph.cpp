@@ -58,6 +58,14 @@ bool Scope::is_initializer(std::string_view name) const {
     return false;
 }
 
+bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
+
+const OpsetProto* find_opset(const std::vector<OpsetProto>& opsets, std::string_view domain) {
+    for (const OpsetProto& opset : opsets)
+        if (opset.domain == domain || (is_default_domain(opset.domain) && is_default_domain(domain))) return &opset;
+    return nullptr;
+}
+
 const AttributeProto* Scope::resolve(const AttributeProto& attribute) const {
     if (attribute.reference.empty()) return &attribute;
     auto found = frame->attributes.find(attribute.reference);

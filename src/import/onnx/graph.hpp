@@ -17,6 +17,11 @@
 
 namespace cuvil::onnx {
 
+// The definition's own operators, whose domain may be left out.
+bool is_default_domain(std::string_view domain);
+// The operator set of a domain, the first of several; nullptr: it is not imported.
+const OpsetProto* find_opset(const std::vector<OpsetProto>& opsets, std::string_view domain);
+
 // The model, or one call of a function of the model: what its nodes take for granted.
 struct Frame {
     const std::vector<OpsetProto>* opsets;

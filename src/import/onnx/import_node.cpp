@@ -14,13 +14,9 @@ namespace {
 
 constexpr int deepest_call = 64;
 
-bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
-
 int64_t opset_of(const Frame& frame, std::string_view domain) {
-    for (const OpsetProto& opset : *frame.opsets)
-        if (opset.domain == domain || (is_default_domain(opset.domain) && is_default_domain(domain)))
-            return opset.version;
-    return 0;
+    const OpsetProto* found = find_opset(*frame.opsets, domain);
+    return found ? found->version : 0;
 }
 
 const Row* row_of(const NodeProto& node, const Frame& frame) {

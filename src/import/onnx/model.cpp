@@ -47,12 +47,10 @@ void report_broken(std::string_view bytes, const MalformedModel& error, bool is_
 }
 
 void check_opsets(const ModelProto& model, const std::string& file, Diagnostics& diag) {
-    const OpsetProto* found = nullptr;
-    for (const OpsetProto& opset : model.opsets)
-        if (opset.domain.empty() || opset.domain == "ai.onnx") found = &opset;
+    const OpsetProto* found = find_opset(model.opsets, "");
     if (!found) {
         // A graph of other domains' operators alone needs none.
-        auto is_default = [](const NodeProto& node) { return node.domain.empty() || node.domain == "ai.onnx"; };
+        auto is_default = [](const NodeProto& node) { return is_default_domain(node.domain); };
         if (std::any_of(model.graph->nodes.begin(), model.graph->nodes.end(), is_default))
             diag.error("unsupported-opset", "the model does not say which operator set it uses", {file, ""});
     } else if (found->version < oldest_opset) {
@@ -100,8 +98,7 @@ Program import_onnx(std::string_view bytes, const std::shared_ptr<const void>& s
             std::string(model.producer_name) +
             (model.producer_version.empty() ? "" : " " + std::string(model.producer_version));
     for (const onnx::OpsetProto& opset : model.opsets)
-        program.metadata[opset.domain.empty() || opset.domain == "ai.onnx" ? "opset"
-                                                                           : "opset " + std::string(opset.domain)] =
+        program.metadata[onnx::is_default_domain(opset.domain) ? "opset" : "opset " + std::string(opset.domain)] =
             std::to_string(opset.version);
     onnx::GraphImporter(model, program, onnx::TensorReader(storage, folder), file, options, diag).import();
     diag.stop_if_errors();

@@ -1,5 +1,6 @@
 // LSTM, GRU and RNN: each direction becomes a matrix product over all time steps and a layer over its result.
 #include "import/onnx/rows.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 
@@ -30,10 +31,7 @@ constexpr Function functions[] = {
 };
 
 const Function& find_function(std::string_view name) {
-    auto equal = [&](const Function& f) {
-        return std::ranges::equal(f.name, name,
-                                  [](unsigned char a, unsigned char b) { return std::tolower(a) == std::tolower(b); });
-    };
+    auto equal = [&](const Function& f) { return equal_but_for_case(f.name, name); };
     const auto* found = std::ranges::find_if(functions, equal);
     if (found == std::end(functions)) bad_attribute(fmt::format("there is no activation \"{}\"", name));
     return *found;

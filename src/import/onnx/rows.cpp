@@ -1,9 +1,9 @@
 #include "import/onnx/rows.hpp"
 
 #include "import/onnx/onnx.hpp"
+#include "support/words.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <tuple>
 
 namespace cuvil {
@@ -26,11 +26,6 @@ const std::vector<Row>& all_rows() {
         return all;
     }();
     return rows;
-}
-
-bool equal_but_for_case(std::string_view a, std::string_view b) {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                      [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 } // namespace
