@@ -132,36 +132,68 @@ struct NoMask {};
 
 INLINE vec<f32> masked(vec<f32> score, const NoMask*, i64, i64, f32) { return score; }
 
-// What is known of a row.
-struct RowState {
-    f32 largest, sum;
+// What is known of the rows of a task, 16 of them in a vector.
+struct Rows {
+    alignas(64) f32 largest[attention_block]; // score so far
+    alignas(64) f32 sum[attention_block];     // of the powers
+    alignas(64) f32 factor[attention_block];  // that y is to be multiplied by
 };
 
-// Turns the n <= attention_block products of a row into powers, and returns by what the row's y is to be multiplied.
-// What lies behind the n scores takes no part.
-template <class M> INLINE f32 soften(const Attention& g, i64 n, f32* scores, const M* mask, RowState& row) {
-    constexpr i64 panels = attention_block / lane_count;
-    vec<f32> score[panels];
-    UNROLL for (i64 p = 0; p < panels; p++) {
-        const i64 at = p * lane_count, lanes = larger(0, smaller(lane_count, n - at));
-        score[p] = masked(load(scores + at) * splat(g.scale), mask + at * g.mask_key, g.mask_key, lanes, g.fill);
-        score[p] = select_lanes(lanes, score[p], splat(-infinity_of<f32>));
+// What a row's lanes hold in each of 16 rows, combined to a lane for each row in the order of combine_lanes.
+template <class F> INLINE vec<f32> combine_rows(vec<f32> (&rows)[lane_count], F f) {
+    transpose_lanes(rows);
+    UNROLL for (i64 half = lane_count / 2; half > 0; half /= 2) {
+        UNROLL for (i64 i = 0; i < half; i++) { rows[i] = f(rows[i], rows[i + half]); }
     }
-    static_assert(panels == 4);
-    const vec<f32> largest = maximum(maximum(score[0], score[1]), maximum(score[2], score[3]));
-    const f32 now = maximum(row.largest, combine_lanes(largest, [](auto a, auto b) { return maximum(a, b); }));
+    return rows[0];
+}
+
+// exp(v) for v <= 0, 0 where that is no normal number: such numbers would cost 100 times as much.
+INLINE vec<f32> normal_power(vec<f32> v) {
+    const auto is_tiny = v < splat(-87.0f);
+    return select(is_tiny, splat(0.0f), exp_of_negative(select(is_tiny, splat(-87.0f), v)));
+}
+
+// Turns the n <= attention_block products of each of `count` <= 16 rows into powers. What lies behind the n takes no
+// part. Rows are taken together since each of them alone waits for its largest score and for its sum.
+template <class M>
+INLINE void soften(const Attention& g, i64 count, i64 n, f32* scores, const M* mask, f32* largest, f32* sum,
+                   f32* factor) {
+    const i64 panels = ceil_div(n, lane_count);
+    const auto maximum_of = [](auto a, auto b) { return maximum(a, b); };
+    vec<f32> parts[lane_count];
+    UNROLL for (i64 r = 0; r < lane_count; r++) { parts[r] = splat(-infinity_of<f32>); }
+    for (i64 r = 0; r < count; r++) {
+        vec<f32> most = splat(-infinity_of<f32>);
+        for (i64 p = 0; p < panels; p++) {
+            f32* at = scores + r * attention_block + p * lane_count;
+            const i64 lanes = smaller(lane_count, n - p * lane_count);
+            const M* its_mask = mask + r * g.mask_row + p * lane_count * g.mask_key;
+            const vec<f32> score = masked(load(at) * splat(g.scale), its_mask, g.mask_key, lanes, g.fill);
+            store(at, score);
+            most = maximum(most, select_lanes(lanes, score, splat(-infinity_of<f32>)));
+        }
+        parts[r] = most;
+    }
+    const vec<f32> before = load(largest), now = maximum(before, combine_rows(parts, maximum_of));
     // As long as all scores are -inf their powers are 0.
-    const f32 zero = now == -infinity_of<f32> ? 0.0f : now;
-    vec<f32> sum = splat(0.0f);
-    UNROLL for (i64 p = 0; p < panels; p++) {
-        const vec<f32> power = exp_of_negative(score[p] - splat(zero));
-        sum = sum + power;
-        store(scores + p * lane_count, power);
+    alignas(64) f32 zero[lane_count];
+    store(zero, select(now == splat(-infinity_of<f32>), splat(0.0f), now));
+    UNROLL for (i64 r = 0; r < lane_count; r++) { parts[r] = splat(0.0f); }
+    for (i64 r = 0; r < count; r++) {
+        vec<f32> powers = splat(0.0f);
+        for (i64 p = 0; p < panels; p++) {
+            f32* at = scores + r * attention_block + p * lane_count;
+            const vec<f32> power = normal_power(load(at) - splat(zero[r]));
+            store(at, power);
+            powers = powers + select_lanes(n - p * lane_count, power, splat(0.0f));
+        }
+        parts[r] = powers;
     }
-    const f32 factor = exp_of_negative(row.largest - zero);
-    row.sum = row.sum * factor + sum_lanes(sum);
-    row.largest = now;
-    return factor;
+    const vec<f32> change = normal_power(before - load(zero));
+    store(factor, change);
+    store(sum, load(sum) * change + combine_rows(parts, [](auto a, auto b) { return a + b; }));
+    store(largest, now);
 }
 
 // A row of y whose powers are all 0: NaN where v has one, or an infinity.
@@ -185,10 +217,13 @@ INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32
     const i64 rows = chunk(g.rows, count, tiles.end - 1).end - first;
     alignas(64) f32 packed[block * block];
     alignas(64) f32 scores[block * block];
-    RowState state[block];
+    Rows state;
     q += first * g.q_row, y += first * g.y_row, mask += first * g.mask_row;
+    for (i64 r = 0; r < block; r += lane_count) {
+        store(state.largest + r, splat(-infinity_of<f32>));
+        store(state.sum + r, splat(0.0f));
+    }
     for (i64 r = 0; r < rows; r++) {
-        state[r] = {-infinity_of<f32>, 0.0f};
         for_lanes(g.width, [&](i64 i, i64 lanes) { store_lanes(y + r * g.y_row + i, splat(0.0f), lanes); });
     }
     for (i64 key = 0; key < g.keys; key += block) {
@@ -201,12 +236,16 @@ INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32
             pack_b(depth, n, k + key * g.k_key + at * g.k_depth, g.k_depth, g.k_key, packed);
             product_onto<T>(g.rows, count, tiles, q + at, g.q_row, depth, packed, scores, block, n);
         }
-        for (i64 r = 0; r < rows; r++) {
-            const f32 factor = soften(g, n, scores + r * block, mask + r * g.mask_row + key * g.mask_key, state[r]);
-            if (factor != 1.0f) {
+        for (i64 r = 0; r < rows; r += lane_count) {
+            soften(g, smaller(lane_count, rows - r), n, scores + r * block, mask + r * g.mask_row + key * g.mask_key,
+                   state.largest + r, state.sum + r, state.factor + r);
+        }
+        // Before the first block y is 0.
+        for (i64 r = 0; key > 0 && r < rows; r++) {
+            if (state.factor[r] != 1.0f) {
                 f32* row = y + r * g.y_row;
                 for_lanes(g.width, [&](i64 i, i64 lanes) {
-                    store_lanes(row + i, load_lanes(row + i, lanes) * splat(factor), lanes);
+                    store_lanes(row + i, load_lanes(row + i, lanes) * splat(state.factor[r]), lanes);
                 });
             }
         }
@@ -219,12 +258,12 @@ INLINE void attention_task(const Attention& g, i64 task, const f32* q, const f32
     // Without keys there is no sum, and y is 0.
     for (i64 r = 0; g.keys > 0 && r < rows; r++) {
         f32* row = y + r * g.y_row;
-        if (g.nan_to_zero && !(state[r].sum > 0.0f)) {
+        if (g.nan_to_zero && !(state.sum[r] > 0.0f)) {
             sum_of_zeros(g, v, row);
             continue;
         }
         for_lanes(g.width, [&](i64 i, i64 lanes) {
-            store_lanes(row + i, load_lanes(row + i, lanes) / splat(state[r].sum), lanes);
+            store_lanes(row + i, load_lanes(row + i, lanes) / splat(state.sum[r]), lanes);
         });
     }
 }
