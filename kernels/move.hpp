@@ -128,22 +128,46 @@ INLINE void relayout_to_plain([[maybe_unused]] i64 n, const Blocked& l, Range pl
     }
 }
 
-// Block x_first + b of each image of x becomes block y_first + b of y, with its border, for b below `blocks`; planes
-// count images * blocks. The images are of one size, their halos need not be.
-INLINE void copy_blocks(const Blocked& xl, i64 x_first, const Blocked& yl, i64 y_first, i64 blocks, Range planes,
-                        const f32* x, f32* y) {
-    for (i64 plane = planes.begin; plane < planes.end; plane++) {
-        const i64 image = plane / blocks;
-        const i64 block = plane % blocks;
-        const i64 channels = yl.channels_in(y_first + block);
-        for (i64 row = 0; row < yl.h; row++) {
-            const f32* from = x + xl.offset(image, x_first + block, row, 0);
-            f32* to = y + yl.offset(image, y_first + block, row, 0);
-            for (i64 column = 0; column < yl.w; column++) {
-                store(to + column * lane_count, with_real_channels(channels, load(from + column * lane_count)));
-            }
+// Block x_block of an image of x becomes block y_block of that of y, with its border. The images are of one size, their
+// halos need not be.
+[[gnu::noinline]] inline void copy_block(const Blocked& xl, i64 x_block, const Blocked& yl, i64 y_block, i64 image,
+                                         const f32* x, f32* y) {
+    const i64 channels = yl.channels_in(y_block);
+    for (i64 row = 0; row < yl.h; row++) {
+        const f32* from = x + xl.offset(image, x_block, row, 0);
+        f32* to = y + yl.offset(image, y_block, row, 0);
+        for (i64 column = 0; column < yl.w; column++) {
+            store(to + column * lane_count, with_real_channels(channels, load(from + column * lane_count)));
         }
-        write_halo(yl, {0, yl.h}, y + image * yl.image() + (y_first + block) * yl.plane());
+    }
+    write_halo(yl, {0, yl.h}, y + image * yl.image() + y_block * yl.plane());
+}
+
+// y = the blocks of x from block `first` on; planes count images * blocks of y.
+INLINE void slice_blocks(const Blocked& xl, i64 first, const Blocked& yl, Range planes, const f32* x, f32* y) {
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const i64 block = plane % yl.blocks();
+        copy_block(xl, first + block, yl, block, plane / yl.blocks(), x, y);
+    }
+}
+
+// An operand of a concatenation, whose blocks are those of the result from `first` on.
+struct BlockedPart {
+    const f32* x;
+    Blocked layout;
+    i64 first;
+};
+
+// y = the parts' blocks behind each other; planes count images * blocks of y. The first part begins at block 0.
+INLINE void concat_blocks(const BlockedPart* parts, i64 count, const Blocked& yl, Range planes, f32* y) {
+    for (i64 plane = planes.begin; plane < planes.end; plane++) {
+        const i64 block = plane % yl.blocks();
+        i64 part = count - 1;
+        while (parts[part].first > block) {
+            part--;
+        }
+        const BlockedPart& from = parts[part];
+        copy_block(from.layout, block - from.first, yl, block, plane / yl.blocks(), from.x, y);
     }
 }
 

@@ -27,7 +27,6 @@ private:
     };
     void copy(const Copy& copy);
     // A copy of blocks of x, from the given one on, to blocks of y, for images whose layouts are xl and yl.
-    void copy_blocks(const Type& moved, const Dim& x_first, const Dim& y_first);
 };
 
 void MovementWriter::copy(const Copy& copy) {
@@ -79,19 +78,15 @@ void MovementWriter::emit_slice() {
     copy({result_type().shape(), strides, strides_of(result_type().shape()), offset, 0});
 }
 
-void MovementWriter::copy_blocks(const Type& moved, const Dim& x_first, const Dim& y_first) {
-    out_.line("const i64 blocks = {};", size(Dim::ceildiv(moved.dim(1), 16)));
-    out_.line("f.parallel_ranges({} * blocks, {}, [=](Range planes) {{ copy_blocks(xl, {}, yl, {}, blocks, planes, x, "
-              "y); }});",
-              factor(moved.dim(0)), size(element_count(moved.shape())), size(x_first), size(y_first));
-}
-
 void MovementWriter::emit_slice_blocked() {
     input("x", 0);
     output();
     out_.line("const auto xl = {};", blocked(type(0)));
     out_.line("const auto yl = {};", blocked(result_type()));
-    copy_blocks(result_type(), Dim::floordiv(SliceOp(*node_).starts()[1], 16), 0);
+    const Type& y = result_type();
+    out_.line(
+        "f.parallel_ranges({} * yl.blocks(), {}, [=](Range planes) {{ slice_blocks(xl, {}, yl, planes, x, y); }});",
+        factor(y.dim(0)), size(element_count(y.shape())), size(Dim::floordiv(SliceOp(*node_).starts()[1], 16)));
 }
 
 void MovementWriter::emit_concat() {
@@ -112,14 +107,17 @@ void MovementWriter::emit_concat_blocked() {
     output();
     out_.line("const auto yl = {};", blocked(result_type()));
     Dim first = 0;
+    out_.open("const BlockedPart parts[] = {{");
     for (Value* operand : node_->operands()) {
-        out_.open("{{");
-        input("x", *operand);
-        out_.line("const auto xl = {};", blocked(operand->type()));
-        copy_blocks(operand->type(), 0, first);
-        out_.close();
+        out_.line("{{f.at<f32>({}), {}, {}}},", c_.plan.buffer(*operand), blocked(operand->type()), size(first));
         first = first + Dim::ceildiv(operand->type().dim(1), 16);
     }
+    out_.close("};");
+    const Type& y = result_type();
+    out_.line("const BlockedPart* all = parts;");
+    out_.line(
+        "f.parallel_ranges({} * yl.blocks(), {}, [=](Range planes) {{ concat_blocks(all, {}, yl, planes, y); }});",
+        factor(y.dim(0)), size(element_count(y.shape())), node_->operands().size());
 }
 
 void MovementWriter::emit_pad() {
