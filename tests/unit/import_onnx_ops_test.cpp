@@ -118,6 +118,7 @@ TEST(OnnxOps, ConvolutionsOfSequencesAreTwoDimensional) {
               R"(
 func @main(%x: f32[N,4,L]) -> (f32[N,4,L] "y") {
   %w = constant [1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1] : f32[4,2,5]
+  require {left = [min(0, L - 1)], message = "axis 2 with its padding, less the window of 5, is {0}, expected at least 0", right = [0]}
   %1 = reshape %x {shape = [N,4,1,L]} : f32[N,4,1,L]
   %2 = reshape %w {shape = [4,2,1,5]} : f32[4,2,1,5]
   %3 = conv2d %1, %2, _ {groups = 2, pads = [0,2,0,2]} : f32[N,4,1,L]
