@@ -108,20 +108,12 @@ bool concat(std::span<const Array> x, int64_t axis, const Result& y) {
     return true;
 }
 
-// Negative padding cuts off.
 bool pad(const Array& x, const Ints& low, double value, const Result& y) {
     bool filled =
         with_type(y.type, NumberTypes(), [&]<class T>() { std::fill_n(elements<T>(y), y.count(), cast<T>(value)); });
     if (!filled) return false;
-    Ints y_strides = row_major(y.shape), x_strides = row_major(x.shape), shape(x.shape.size());
-    int64_t y_offset = 0, x_offset = 0;
-    for (size_t i = 0; i < shape.size(); i++) {
-        int64_t begin = std::max<int64_t>(0, low[i]), end = std::min(y.shape[i], low[i] + x.shape[i]);
-        shape[i] = std::max<int64_t>(0, end - begin);
-        y_offset += begin * y_strides[i];
-        x_offset += (begin - low[i]) * x_strides[i];
-    }
-    return copy({shape, y_strides, x_strides}, y, y_offset, x, x_offset);
+    Ints y_strides = row_major(y.shape);
+    return copy({x.shape, y_strides, row_major(x.shape)}, y, offset_of(low, y_strides), x, 0);
 }
 
 bool range(const Array& start, const Array& delta, const Result& y) {

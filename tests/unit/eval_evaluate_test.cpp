@@ -341,12 +341,11 @@ TEST(Evaluate, Movement) {
         *evaluated<int8_t>(
             "slice", {{"starts", Shape{1, 0, 4, 2}}, {"sizes", Shape{2, 1, 3, 5}}, {"steps", Ints{1, 1, -2, 3}}}, x),
         made<int8_t>({2, 1, 3, 5}, [&](const Ints& i) { return at(x, {1 + i[0], 0, 4 - 2 * i[2], 2 + 3 * i[3]}); }));
-    EXPECT_EQ(
-        *evaluated<int8_t>("pad", {{"low", Shape{0, 1, -2, 0}}, {"high", Shape{1, 0, 3, -4}}, {"value", -7.0}}, x),
-        made<int8_t>({4, 2, 6, 13}, [&](const Ints& i) -> int8_t {
-            bool inside = i[0] < 3 && i[1] == 1 && i[2] + 2 < 5;
-            return inside ? at(x, {i[0], 0, i[2] + 2, i[3]}) : int8_t{-7};
-        }));
+    EXPECT_EQ(*evaluated<int8_t>("pad", {{"low", Shape{0, 1, 2, 0}}, {"high", Shape{1, 0, 3, 4}}, {"value", -7.0}}, x),
+              made<int8_t>({4, 2, 10, 21}, [&](const Ints& i) -> int8_t {
+                  bool inside = i[0] < 3 && i[1] == 1 && i[2] >= 2 && i[2] < 7 && i[3] < 17;
+                  return inside ? at(x, {i[0], 0, i[2] - 2, i[3]}) : int8_t{-7};
+              }));
     Tensor<int8_t> y = random_tensor<int8_t>({3, 2, 5, 17}, -100, 100);
     EXPECT_EQ(*evaluated<int8_t>("concat", {{"axis", int64_t{1}}}, x, y, x),
               made<int8_t>({3, 4, 5, 17}, [&](const Ints& i) {
