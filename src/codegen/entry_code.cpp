@@ -68,7 +68,7 @@ private:
         for (size_t i = 0; i < inputs.size(); i++) {
             if (!inputs[i]->type().has_rank()) continue;
             const Shape& shape = inputs[i]->type().shape();
-            std::string_view kind = is_string_input(program_, i) ? "strings" : "tensor";
+            std::string_view kind = is_strings(inputs[i]->type()) ? "strings" : "tensor";
             for (size_t axis = 0; axis < shape.size(); axis++)
                 f(i, axis, shape[axis], fmt::format("in[{}].as.{}.shape[{}]", i, kind, axis));
         }
@@ -171,11 +171,6 @@ private:
 
 std::string entry_source(const Program& program, Plan& plan, const std::vector<std::string>& levels) {
     return EntryWriter(program, plan, levels).source();
-}
-
-bool is_string_input(const Program& program, size_t i) {
-    const Type& type = program.main().body().arguments()[i]->type();
-    return type.is_tensor() && type.dtype() == DType::String;
 }
 
 } // namespace cuvil

@@ -9,7 +9,4 @@ namespace cuvil {
 // them alone; adds to plan.checks the sentences that it refers to.
 std::string entry_source(const Program& program, Plan& plan, const std::vector<std::string>& levels);
 
-// Whether input i of the program is a tensor of strings.
-bool is_string_input(const Program& program, size_t i);
-
 } // namespace cuvil

@@ -62,13 +62,6 @@ MergedShape merge(const Shape& shape, const std::vector<std::vector<Dim>>& strid
     return out;
 }
 
-std::string StepContext::buffer(const Value& value) const {
-    const int number = plan.buffer(value);
-    auto found = std::ranges::find(buffers, number);
-    if (found == buffers.end()) found = buffers.insert(found, number);
-    return fmt::format("buffer[{}]", found - buffers.begin());
-}
-
 LoopCode::LoopCode(const StepContext& context) : c_(context) {
     Step loop = c_.step;
     loop.anchor = nullptr;

@@ -1,21 +1,9 @@
 // The elementwise part of a step: a loop of its own or a kernel's epilogue.
 #pragma once
 
-#include "codegen/cxx_text.hpp"
+#include "codegen/step_context.hpp"
 
 namespace cuvil {
-
-// What the code of a step is written from, and which buffers it turned out to need.
-struct StepContext {
-    const Program& program;
-    Plan& plan;
-    const Step& step;
-    int region_depth;
-    std::vector<int>& buffers;
-
-    // "buffer[2]": the number of the buffer that holds the value.
-    std::string buffer(const Value& value) const;
-};
 
 // Strides, in elements, of a row-major tensor seen in a shape it is broadcast to.
 std::vector<Dim> broadcast_strides(const Shape& from, const Shape& to);

@@ -195,7 +195,7 @@ private:
             if (b.place == Buffer::Constant) out.line("b[{}] = weights + {};", i, b.offset);
             if (b.place == Buffer::Input) {
                 const std::string& fallback = program_.main().inputs[static_cast<size_t>(b.index)].default_value;
-                if (is_string_input(program_, static_cast<size_t>(b.index))) continue;
+                if (is_strings(program_.main().body().arguments()[static_cast<size_t>(b.index)]->type())) continue;
                 if (fallback.empty())
                     out.line("b[{}] = f.input({});", i, b.index);
                 else
@@ -217,7 +217,7 @@ private:
             const Value& value = *end().operand(i);
             const Type& type = value.type();
             const Value& root = alias_root(value);
-            if (type.is_tensor() && type.dtype() == DType::String) {
+            if (is_strings(type)) {
                 CUVIL_ASSERT(root.argument_of() == &program_.main().body(), "strings that are no input");
                 give_shape(out, type);
                 out.line("f.give_strings({}, call->in[{}].as.strings, shape, {});", i, root.index(), type.rank());

@@ -26,7 +26,6 @@ private:
         Dim x_offset, y_offset;
     };
     void copy(const Copy& copy);
-    // A copy of blocks of x, from the given one on, to blocks of y, for images whose layouts are xl and yl.
 };
 
 void MovementWriter::copy(const Copy& copy) {
@@ -109,7 +108,7 @@ void MovementWriter::emit_concat_blocked() {
     Dim first = 0;
     out_.open("const BlockedPart parts[] = {{");
     for (Value* operand : node_->operands()) {
-        out_.line("{{f.at<f32>({}), {}, {}}},", c_.plan.buffer(*operand), blocked(operand->type()), size(first));
+        out_.line("{{f.at<f32>({}), {}, {}}},", c_.buffer(*operand), blocked(operand->type()), size(first));
         first = first + Dim::ceildiv(operand->type().dim(1), 16);
     }
     out_.close("};");

@@ -4,6 +4,7 @@
 
 #include "codegen/loop_code.hpp"
 #include "codegen/step_code.hpp"
+#include "plan/views.hpp"
 
 #include <span>
 #include <string>

@@ -223,18 +223,14 @@ void check_dtypes(const Region& region, Diagnostics& diag) {
     }
 }
 
-// Strings have no memory of their own: an output is what the caller gave as an input.
 void check_strings(const FuncIR& function, Diagnostics& diag) {
-    auto is_string = [](const Value& value) {
-        return value.type().is_tensor() && value.type().dtype() == DType::String;
-    };
     const auto& arguments = function.body().arguments();
     for (size_t i = 0; i < arguments.size(); i++)
-        if (is_string(*arguments[i]) && !function.inputs[i].default_value.empty())
+        if (is_strings(arguments[i]->type()) && !function.inputs[i].default_value.empty())
             diag.error("unsupported-dtype", "input '" + function.inputs[i].name + "' of strings cannot have a default");
     const auto& results = function.body().terminator()->operands();
     for (size_t i = 0; i < results.size(); i++)
-        if (is_string(*results[i]) && alias_root(*results[i]).argument_of() != &function.body())
+        if (is_strings(results[i]->type()) && alias_root(*results[i]).argument_of() != &function.body())
             diag.error("unsupported-dtype",
                        "output '" + function.outputs[i].name + "' is of strings that are no input: they can only pass");
 }
@@ -248,6 +244,8 @@ void check_code(const Region& region, Diagnostics& diag) {
 }
 
 } // namespace
+
+bool is_strings(const Type& type) { return type.is_tensor() && type.dtype() == DType::String; }
 
 const OpNode* first_without_code(const Region& region) {
     for (const auto& node : region.nodes()) {

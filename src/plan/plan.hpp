@@ -114,26 +114,14 @@ void fuse_loops(Program& program, Plan& plan);
 // Places every value; the program is frozen from here on.
 void plan_memory(Program& program, Plan& plan);
 
-// How a kernel reads or writes a tensor: the element at (i, j, ...) lies at offset + i * strides[0] + j * strides[1] +
-// ..., in elements. The last two axes are the tensor's; the others may be cut in another way, in the same order.
-struct View {
-    Shape shape;
-    std::vector<Dim> strides;
-    Dim offset;
-};
-// Of an operand: by its `view` node, else row by row.
-View view_of(const Value& value);
-// Of a row-major tensor.
-std::vector<Dim> row_major_strides(const Shape& shape);
-// The stride of all axes but the last as one; nothing where they have none.
-std::optional<Dim> row_stride(const View& view);
-
 // The value whose memory `value` is: through reshapes, identities and views.
 const Value& alias_root(const Value& value);
 // The operand behind broadcasts, which elementwise loops read in place.
 Value& behind_broadcasts(Value& value);
 // Whether an op can be part of a loop or an epilogue.
 bool is_loop_op(const OpNode& node);
+// Strings have no memory of their own: an output is what the caller gave as an input.
+bool is_strings(const Type& type);
 // A constant of one element, which loops spell out in the code.
 bool is_literal(const Value& value);
 // Whether a tensor of this type, broadcast to the image [N,C,H,W], differs along C only.

@@ -10,6 +10,20 @@
 
 namespace cuvil {
 
+// How a kernel reads or writes a tensor: the element at (i, j, ...) lies at offset + i * strides[0] + j * strides[1] +
+// ..., in elements. The last two axes are the tensor's; the others may be cut in another way, in the same order.
+struct View {
+    Shape shape;
+    std::vector<Dim> strides;
+    Dim offset;
+};
+// Of an operand: by its `view` node, else row by row.
+View view_of(const Value& value);
+// Of a row-major tensor.
+std::vector<Dim> row_major_strides(const Shape& shape);
+// The stride of all axes but the last as one; nothing where they have none.
+std::optional<Dim> row_stride(const View& view);
+
 // An op that a view can stand for.
 bool only_moves(const OpNode& node);
 

@@ -1,4 +1,5 @@
 // What products and attention read and write in place.
+#include "plan/views.hpp"
 #include "plan_testing.hpp"
 
 namespace cuvil {
