@@ -94,7 +94,7 @@ INLINE void tile_onto_of(i64 rows, i64 panels, const f32* a, i64 row_step, i64 k
     }
 }
 
-// The same for any number of columns and for the rows of some tiles of `count`, into which `g.rows` rows are cut.
+// The same for any number of columns and for the rows of some tiles of `count`, into which all rows are cut.
 template <GemmTiles T>
 INLINE void product_onto(i64 all_rows, i64 count, Range tiles, const f32* a, i64 row_step, i64 k, const f32* packed,
                          f32* c, i64 c_row, i64 columns) {

@@ -128,20 +128,6 @@ struct Gemm {
 // Elements of a packed b.
 constexpr i64 packed_size(i64 k, i64 n) { return ceil_div(n, lane_count) * k * lane_count; }
 
-// Turns 16 rows of 16 values into columns, in four rounds that shuffle rows i and i + 8 into each other.
-INLINE void transpose_lanes(vec<f32> (&rows)[lane_count]) {
-    UNROLL for (int round = 0; round < 4; round++) {
-        vec<f32> next[lane_count];
-        UNROLL for (int i = 0; i < lane_count / 2; i++) {
-            const vec<f32> a = rows[i], b = rows[i + lane_count / 2];
-            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
-            next[2 * i + 1] =
-                __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
-        }
-        UNROLL for (int i = 0; i < lane_count; i++) { rows[i] = next[i]; }
-    }
-}
-
 // Packs a panel whose columns are contiguous in memory and `stride` apart: `lanes` of them, k values each.
 [[gnu::noinline]] inline void pack_columns(i64 k, i64 lanes, const f32* b, i64 stride, f32* packed) {
     for (i64 i = 0; i < k; i += lane_count) {

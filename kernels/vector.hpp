@@ -225,6 +225,20 @@ template <class V> INLINE V select_lanes(i64 n, V v, V other) {
     return select(lane_numbers<I>() < vec<I>(static_cast<I>(n)), v, other);
 }
 
+// Turns 16 rows of 16 values into columns, in four rounds that shuffle rows i and i + 8 into each other.
+INLINE void transpose_lanes(vec<f32> (&rows)[lane_count]) {
+    UNROLL for (int round = 0; round < 4; round++) {
+        vec<f32> next[lane_count];
+        UNROLL for (int i = 0; i < lane_count / 2; i++) {
+            const vec<f32> a = rows[i], b = rows[i + lane_count / 2];
+            next[2 * i] = __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            next[2 * i + 1] =
+                __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31);
+        }
+        UNROLL for (int i = 0; i < lane_count; i++) { rows[i] = next[i]; }
+    }
+}
+
 // The one tree in which the 16 lanes are combined: lane i with i + 8, then i + 4, i + 2, i + 1.
 template <class V, class F> INLINE element_of<V> combine_lanes(V v, F f) {
     auto v8 = f(v.lo, v.hi);
