@@ -52,6 +52,21 @@ std::optional<std::vector<double>> constant_floats(const Program& program, const
     return std::nullopt;
 }
 
+std::optional<int64_t> constant_integer(const Program& program, const Value& value, int64_t at) {
+    auto bytes = constant_bytes(program, value);
+    DType dtype = value.type().is_tensor() ? value.type().dtype() : DType::Bool;
+    if (!bytes || (dtype != DType::I64 && dtype != DType::I32)) return std::nullopt;
+    const std::byte* element = bytes->data() + static_cast<size_t>(at) * size_of(dtype);
+    if (dtype == DType::I64) {
+        int64_t wide = 0;
+        std::memcpy(&wide, element, sizeof wide);
+        return wide;
+    }
+    int32_t narrow = 0;
+    std::memcpy(&narrow, element, sizeof narrow);
+    return narrow;
+}
+
 std::optional<double> only_number(const Program& program, const Value& value) {
     auto elements = constant_floats(program, behind_broadcast(value));
     if (!elements || elements->empty()) return std::nullopt;

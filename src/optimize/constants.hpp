@@ -17,6 +17,9 @@ const Value& behind_broadcast(const Value& value);
 // dtypes other than f64, f32 and integers, and for constants without elements.
 bool is_filled_with(const Program& program, const Value& value, double number);
 
+// Element `at` of an i64 or i32 constant; nothing for other values.
+std::optional<int64_t> constant_integer(const Program& program, const Value& value, int64_t at);
+
 // The elements of an f32 or f64 constant; nothing for other values.
 std::optional<std::vector<double>> constant_floats(const Program& program, const Value& value);
 

@@ -1,9 +1,9 @@
 // A size read from a constant is known: it takes the place of its symbol.
+#include "optimize/constants.hpp"
 #include "optimize/passes.hpp"
 #include "optimize/substitute.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 namespace cuvil {
 namespace {
@@ -11,20 +11,7 @@ namespace {
 // What is larger is no size.
 constexpr int64_t largest_size = int64_t{1} << 40;
 
-// Element `at` of a constant; nothing where it is not known, or no size.
-std::optional<int64_t> constant_element(const Program& program, const Value& value, int64_t at) {
-    auto bytes = constant_bytes(program, value);
-    if (!bytes) return std::nullopt;
-    int64_t element = 0;
-    if (value.type().dtype() == DType::I64) {
-        std::memcpy(&element, bytes->data() + static_cast<size_t>(at) * sizeof element, sizeof element);
-    } else {
-        int32_t narrow = 0;
-        std::memcpy(&narrow, bytes->data() + static_cast<size_t>(at) * sizeof narrow, sizeof narrow);
-        element = narrow;
-    }
-    return element >= -largest_size && element <= largest_size ? std::optional(element) : std::nullopt;
-}
+bool is_size(int64_t element) { return element >= -largest_size && element <= largest_size; }
 
 // Whether all that is required may still hold. What cannot is left to fail with its sentence while running.
 bool may_hold(const Region& region, const Sizes& sizes) {
@@ -43,8 +30,8 @@ bool may_hold(const Region& region, const Sizes& sizes) {
 
 bool fold_read_size(OpNode& node, Rewriter& rewriter) {
     if (node.op() != "read_size") return false;
-    auto element = constant_element(rewriter.program(), *node.operand(0), node.get<int64_t>("at"));
-    if (!element) return false;
+    auto element = constant_integer(rewriter.program(), *node.operand(0), node.get<int64_t>("at"));
+    if (!element || !is_size(*element)) return false;
     Region& body = rewriter.function().body();
     Sizes sizes{
         {node.get<std::string>("count"), std::max<int64_t>(node.get<bool>("negated") ? -*element : *element, 0)}};

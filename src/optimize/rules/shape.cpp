@@ -1,8 +1,8 @@
 // Movement of elements: what moves nothing goes, what moves twice moves once.
+#include "optimize/constants.hpp"
 #include "optimize/rules/rule.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace cuvil {
@@ -64,21 +64,13 @@ bool pads_nothing(const MatchContext& match) {
 
 // The one index that is a known number, counted from the front; the axis may be as long as it likes behind it.
 std::optional<int64_t> only_index(const MatchContext& match) {
-    auto bytes = constant_bytes(match.program(), *match["i"]);
-    const Type& type = match["i"]->type();
-    if (!bytes || !element_count(type.shape()).is(1) || bytes->size() != size_of(type.dtype())) return std::nullopt;
-    int64_t index = 0;
-    if (type.dtype() == DType::I64) {
-        std::memcpy(&index, bytes->data(), sizeof index);
-    } else {
-        int32_t narrow = 0;
-        std::memcpy(&narrow, bytes->data(), sizeof narrow);
-        index = narrow;
-    }
+    if (!element_count(match["i"]->type().shape()).is(1)) return std::nullopt;
+    auto index = constant_integer(match.program(), *match["i"], 0);
+    if (!index) return std::nullopt;
     const Dim& size = match["x"]->type().dim(match.get<int64_t>("axis"));
     auto known = size.constant();
-    if (index < 0 && known) index += *known;
-    return index >= 0 && size.lower_bound().value_or(0) > index ? std::optional(index) : std::nullopt;
+    if (*index < 0 && known) *index += *known;
+    return *index >= 0 && size.lower_bound().value_or(0) > *index ? index : std::nullopt;
 }
 
 FusedOp slice_of_one(const MatchResult& match) {
