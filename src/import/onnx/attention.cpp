@@ -1,9 +1,9 @@
 // Attention, and how it learns of positions: products, a mask and a softmax, which optimisation makes one op of.
+#include "import/onnx/heads.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -11,13 +11,6 @@ namespace cuvil::onnx {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-Dim head_size(const Dim& hidden, int64_t heads) {
-    auto size = heads > 0 ? divide_exactly(hidden, heads) : std::nullopt;
-    if (!size)
-        throw ImportError("shape-mismatch", fmt::format("{} does not divide into {} heads", hidden.text(), heads));
-    return *size;
-}
 
 // [B,S,H*D] -> [B,H,S,D]
 Value& split_heads(GraphBuilder& build, Value& x, int64_t heads) {
@@ -44,12 +37,6 @@ Dim group_size(const Value& q, const Value& k) {
     return *size;
 }
 
-void expect_rank(const Node& node, size_t input, int64_t rank) {
-    if (node.type(input).rank() != rank)
-        throw ImportError("shape-mismatch",
-                          fmt::format("input {} is {}, expected {} axes", input, node.type(input).text(), rank));
-}
-
 std::optional<DType> softmax_dtype(const Node& node) {
     if (!node.has_attribute("softmax_precision")) return std::nullopt;
     auto dtype = dtype_of(node.integer("softmax_precision"));
@@ -58,11 +45,7 @@ std::optional<DType> softmax_dtype(const Node& node) {
 }
 
 double scale_of(const Node& node, const Dim& size) {
-    double scale = node.real("scale", 0);
-    if (node.has_attribute("scale")) return scale;
-    auto known = size.constant();
-    if (!known) node.unsupported("heads whose size is open");
-    return 1 / std::sqrt(static_cast<double>(*known));
+    return node.has_attribute("scale") ? node.real("scale") : inverse_root(node, size);
 }
 
 class Attention {

@@ -1,10 +1,9 @@
 // What keeps a state from one piece of a sequence to the next: attention without softmax, and a convolution over what
 // has gone before.
+#include "import/onnx/heads.hpp"
 #include "import/onnx/rows.hpp"
 
 #include <fmt/format.h>
-
-#include <cmath>
 
 namespace cuvil::onnx {
 namespace {
@@ -40,22 +39,17 @@ private:
     // [B,T,H*D] -> [B,T,H,D]
     Value& heads(size_t input, int64_t count) {
         Value& x = node_.input(input);
-        if (x.type().rank() != 3)
-            throw ImportError("shape-mismatch", fmt::format("input {} is {}", input, x.type().text()));
-        auto size = divide_exactly(x.type().dim(2), count);
-        if (!size)
-            throw ImportError("shape-mismatch",
-                              fmt::format("{} does not divide into {} heads", x.type().text(), count));
-        return build_.fit(build_.reshape(x, {x.type().dim(0), x.type().dim(1), count, *size}),
-                          {batch_, length_, count, *size});
+        expect_rank(node_, input, 3);
+        const Dim size = head_size(x.type().dim(2), count);
+        return build_.fit(build_.reshape(x, {x.type().dim(0), x.type().dim(1), count, size}),
+                          {batch_, length_, count, size});
     }
 
     void read() {
         int64_t q_heads = node_.integer("q_num_heads"), kv_heads = node_.integer("kv_num_heads");
         if (q_heads < 1 || kv_heads < 1 || q_heads % kv_heads != 0)
             bad_attribute(fmt::format("{} heads of queries cannot share {} heads of keys", q_heads, kv_heads));
-        if (node_.type(0).rank() != 3)
-            throw ImportError("shape-mismatch", fmt::format("input 0 is {}", node_.type(0).text()));
+        expect_rank(node_, 0, 3);
         batch_ = node_.type(0).dim(0);
         length_ = node_.type(0).dim(1);
         q_ = &heads(0, q_heads);
@@ -78,10 +72,7 @@ private:
             beta_ = &heads(5, is_shared ? 1 : kv_heads);
         }
         scale_ = node_.real("scale", 0);
-        if (scale_ != 0) return;
-        auto size = q_->type().dim(3).constant();
-        if (!size) node_.unsupported("heads whose size is open");
-        scale_ = 1 / std::sqrt(static_cast<double>(*size));
+        if (scale_ == 0) scale_ = inverse_root(node_, q_->type().dim(3));
     }
 
     // [B,T,H,D] at a time: [B,H,D]

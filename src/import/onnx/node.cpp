@@ -160,4 +160,10 @@ Value& Node::poison() const { return importer_.poison(); }
 
 void Node::unsupported(const std::string& reason) const { throw ImportError("unsupported-op", reason); }
 
+void expect_rank(const Node& node, size_t input, int64_t rank) {
+    if (node.type(input).rank() != rank)
+        throw ImportError("shape-mismatch",
+                          fmt::format("input {} is {}, expected rank {}", input, node.type(input).text(), rank));
+}
+
 } // namespace cuvil::onnx

@@ -90,5 +90,7 @@ private:
 };
 
 [[noreturn]] void bad_attribute(const std::string& reason);
+// Throws ImportError ("shape-mismatch") where the input has another rank.
+void expect_rank(const Node& node, size_t input, int64_t rank);
 
 } // namespace cuvil::onnx

@@ -69,9 +69,7 @@ private:
         // x, w, r, bias, lengths, initial_h, initial_c, peepholes
         constexpr std::array<int64_t, 8> ranks{3, 3, 3, 2, 1, 3, 3, 2};
         for (size_t i = 0; i < node_.input_count(); i++)
-            if (node_.has_input(i) && node_.type(i).rank() != ranks.at(i))
-                throw ImportError("shape-mismatch", fmt::format("input {} is {}, expected rank {}", i,
-                                                                node_.type(i).text(), ranks.at(i)));
+            if (node_.has_input(i)) expect_rank(node_, i, ranks.at(i));
         x_ = batch_first_ ? &build_.transpose(node_.input(0), {1, 0, 2}) : &node_.input(0);
         hidden_ = node_.type(2).dim(2);
         if (node_.has_attribute("hidden_size")) build_.require_equal(hidden_, node_.integer("hidden_size"));

@@ -27,7 +27,8 @@ public:
             chosen.push_back(axes_[static_cast<size_t>(normal_axis(axis, x_->type().rank()))]);
             chosen.back().place = static_cast<int64_t>(chosen.size()) - 1;
         }
-        if (normal_axes(*given, x_->type().rank()).size() == chosen.size()) axes_ = std::move(chosen);
+        (void)normal_axes(*given, x_->type().rank()); // throws where one stands twice
+        axes_ = std::move(chosen);
     }
 
     void set_scales(Value& scales) {

@@ -7,12 +7,6 @@
 namespace cuvil::onnx {
 namespace {
 
-void expect_rank(const Node& node, size_t input, int64_t rank) {
-    if (node.type(input).rank() != rank)
-        throw ImportError("shape-mismatch",
-                          fmt::format("input {} is {}, expected rank {}", input, node.type(input).text(), rank));
-}
-
 Values grid_sample(Node& node) {
     std::string_view mode = node.text("mode", node.opset >= 20 ? "linear" : "bilinear");
     if (mode == "bilinear") mode = "linear";

@@ -30,11 +30,11 @@ Window read_window(const Node& node, const std::vector<int64_t>* kernel);
 // The attribute, one integer of `least` to 2^30 for each of `count`, else `fallback` for all.
 std::vector<int64_t> read_integers(const Node& node, std::string_view name, size_t count, int64_t least,
                                    int64_t fallback);
-// Whether attribute "auto_pad" is SAME_UPPER or SAME_LOWER; throws if it is no known word.
 // A number of groups, at least 1.
 int64_t read_groups(const Node& node, std::string_view name);
 // The sizes of the weights, input 1, which must be fixed. Products of two are within 64 bits.
 std::vector<int64_t> weight_sizes(const Node& node);
+// Whether attribute "auto_pad" is SAME_UPPER or SAME_LOWER; throws if it is no known word.
 bool pads_to_same(const Node& node);
 
 // One-dimensional windows become two-dimensional ones over [N,C,1,L].
