@@ -170,6 +170,18 @@ error[no-outputs]: the model has no outputs
 )");
 }
 
+TEST(OnnxErrors, InputsAndOutputsWithoutNames) {
+    Graph g{{node("Relu", {"x"}, {"y"})},
+            {value_info("", F32, {2}), value_info("x", F32, {2})},
+            {untyped("y"), untyped("")}};
+    EXPECT_EQ(refusal(model(g)), R"(
+error[malformed-model]: input 0 of the model has no name
+  --> model.onnx
+error[malformed-model]: output 1 of the model has no name
+  --> model.onnx
+)");
+}
+
 TEST(OnnxErrors, Cycles) {
     Graph g{{node("Add", {"x", "c"}, {"a"}), node("Relu", {"a"}, {"b"}), node("Neg", {"b"}, {"c"}),
              node("Abs", {"c"}, {"y"})},

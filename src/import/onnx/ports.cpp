@@ -12,6 +12,16 @@
 #include <set>
 
 namespace cuvil::onnx {
+namespace {
+
+void expect_names(const std::vector<ValueInfoProto>& ports, std::string_view what, const std::string& file,
+                  Diagnostics& diag) {
+    for (size_t i = 0; i < ports.size(); i++)
+        if (ports[i].name.empty())
+            diag.error("malformed-model", fmt::format("{} {} of the model has no name", what, i), {file, ""});
+}
+
+} // namespace
 
 void GraphImporter::import_inputs(const GraphProto& graph, Scope& scope) {
     std::unordered_map<std::string_view, const TensorProto*> defaults;
@@ -26,6 +36,7 @@ void GraphImporter::import_inputs(const GraphProto& graph, Scope& scope) {
     }
     for (const auto& [symbol, value] : fixed_symbols(graph)) symbols_.emplace(symbol, value);
 
+    expect_names(graph.inputs, "input", file_, *diag_);
     for (const ValueInfoProto& input : graph.inputs) {
         auto initializer = defaults.find(input.name);
         // Before IR version 4 every initialiser had to be an input, too: there it is a constant.
@@ -155,6 +166,7 @@ void GraphImporter::import_default(const ValueInfoProto& input, const TensorProt
 }
 
 void GraphImporter::import_outputs(const GraphProto& graph, Scope& scope) {
+    expect_names(graph.outputs, "output", file_, *diag_);
     Values results;
     for (const ValueInfoProto& output : graph.outputs) {
         Value* const* found = scope.find(output.name);
