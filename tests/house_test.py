@@ -49,7 +49,7 @@ def folder_of_src(path: str) -> str | None:
 
 def wrong_includes() -> list[str]:
     wrong = []
-    for path in sources("include", "src", "kernels", "runtime", "tools", "python", "tests"):
+    for path in sources("include", "src", "kernels", "runtime", "tools", "python", "tests", "fuzz"):
         place = path.parts[1] if path.parts[0] == "src" and len(path.parts) > 2 else None
         for included in includes(path):
             target = folder_of_src(included)

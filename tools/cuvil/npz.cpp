@@ -163,19 +163,24 @@ std::string description(const std::string& name, std::string_view bytes) {
 
 } // namespace
 
+std::vector<std::string> parse_npz_names(std::string_view file, const std::string& place) {
+    return names_in(Archive(file, place));
+}
+
+Array parse_npz(std::string_view file, const std::string& place, const std::string& name) {
+    const Archive archive(file, place);
+    for (const Member& member : archive.members())
+        if (without_npy(member.name) == name)
+            return parse_npy(archive.bytes(member), fmt::format("'{}' in {}", name, place));
+    throw NpyError(fmt::format("{} has no array '{}'; it has {}", place, name, fmt::join(names_in(archive), ", ")));
+}
+
 std::vector<std::string> npz_names(const std::filesystem::path& path) {
-    const MappedFile file(path);
-    return names_in(Archive(file.text(), path.string()));
+    return parse_npz_names(MappedFile(path).text(), path.string());
 }
 
 Array read_npz(const std::filesystem::path& path, const std::string& name) {
-    const MappedFile file(path);
-    const Archive archive(file.text(), path.string());
-    for (const Member& member : archive.members())
-        if (without_npy(member.name) == name)
-            return parse_npy(archive.bytes(member), fmt::format("'{}' in {}", name, path.string()));
-    throw NpyError(
-        fmt::format("{} has no array '{}'; it has {}", path.string(), name, fmt::join(names_in(archive), ", ")));
+    return parse_npz(MappedFile(path).text(), path.string(), name);
 }
 
 void write_npz(const std::filesystem::path& path, const std::vector<std::pair<std::string, cuvil_value>>& arrays) {
