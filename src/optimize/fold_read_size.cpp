@@ -13,19 +13,6 @@ constexpr int64_t largest_size = int64_t{1} << 40;
 
 bool is_size(int64_t element) { return element >= -largest_size && element <= largest_size; }
 
-// Whether all that is required may still hold. What cannot is left to fail with its sentence while running.
-bool may_hold(const Region& region, const Sizes& sizes) {
-    return std::ranges::all_of(region.nodes(), [&](const auto& node) {
-        for (const auto& inner : node->regions())
-            if (!may_hold(*inner, sizes)) return false;
-        if (node->op() != "require") return true;
-        const Shape &left = node->template get<Shape>("left"), &right = node->template get<Shape>("right");
-        for (size_t i = 0; i < left.size(); i++)
-            if (compare(substituted(left[i], sizes), substituted(right[i], sizes)) == Equality::Different) return false;
-        return true;
-    });
-}
-
 } // namespace
 
 bool fold_read_size(OpNode& node, Rewriter& rewriter) {

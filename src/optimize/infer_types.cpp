@@ -121,9 +121,10 @@ private:
     bool put_equal(const Dim& a, const Dim& b, const OpNode& because) {
         auto equation = solved(a, b, symbols_);
         if (!equation) return false;
-        tell("refine_shapes", name_of(because), equation->first, equation->second.text());
         const Sizes sizes = {{equation->first, equation->second}};
         try {
+            if (!may_hold(function_.body(), sizes)) return false;
+            tell("refine_shapes", name_of(because), equation->first, equation->second.text());
             if (context_.trace) tell_types(function_.body(), sizes);
             substitute(function_.body(), sizes, rewriter_);
         } catch (const DimOverflow& error) {

@@ -39,6 +39,7 @@ bool inline_constant_if(OpNode& node, Rewriter& rewriter) {
     Sizes sizes;
     for (size_t i = 0; i < results.size(); i++)
         if (!match(node.result(i).type(), results[i]->type(), sizes)) return false;
+    if (!may_hold(rewriter.function().body(), sizes)) return false;
     while (branch->nodes().front().get() != branch->terminator()) rewriter.move_before(*branch->nodes().front(), node);
     drop(node, results, rewriter);
     if (!sizes.empty()) substitute(rewriter.function().body(), sizes, rewriter);

@@ -1,5 +1,7 @@
 #include "optimize/substitute.hpp"
 
+#include <algorithm>
+
 namespace cuvil {
 
 Dim substituted(const Dim& dim, const Sizes& sizes) {
@@ -52,6 +54,27 @@ void substitute(Region& region, const Sizes& sizes, Rewriter& rewriter) {
                                        substituted(node->get<Shape>(attribute.name), sizes));
         for (const auto& inner : node->regions()) substitute(*inner, sizes, rewriter);
     }
+}
+
+namespace {
+
+bool may_hold(const Dim& left, const Dim& right, const Sizes& sizes) {
+    return compare(substituted(left, sizes), substituted(right, sizes)) != Equality::Different ||
+           compare(left, right) == Equality::Different; // whatever the sizes are
+}
+
+} // namespace
+
+bool may_hold(const Region& region, const Sizes& sizes) {
+    return std::ranges::all_of(region.nodes(), [&](const auto& node) {
+        for (const auto& inner : node->regions())
+            if (!may_hold(*inner, sizes)) return false;
+        if (node->op() != "require") return true;
+        const Shape &left = node->template get<Shape>("left"), &right = node->template get<Shape>("right");
+        for (size_t i = 0; i < left.size(); i++)
+            if (!may_hold(left[i], right[i], sizes)) return false;
+        return true;
+    });
 }
 
 } // namespace cuvil
