@@ -223,6 +223,24 @@ void check_dtypes(const Region& region, Diagnostics& diag) {
     }
 }
 
+// Only text of the IR can have values of other types: importers refuse them.
+void check_type(const Type& type, const std::string& what, const Location& where, Diagnostics& diag) {
+    if (!type.is_tensor())
+        diag.error("unsupported-type", what + " is " + type.text() + ": only tensors have code", where);
+    else if (!type.has_rank())
+        diag.error("unknown-rank", what + " is " + type.text() + ": only tensors with a rank have code", where);
+}
+
+void check_types(const Region& region, Diagnostics& diag) {
+    for (size_t i = 0; i < region.arguments().size(); i++)
+        check_type(region.arguments()[i]->type(), "argument " + std::to_string(i), {}, diag);
+    for (const auto& node : region.nodes()) {
+        for (const auto& result : node->results())
+            check_type(result->type(), "a result of " + std::string(node->op()), node->location(), diag);
+        for (const auto& inner : node->regions()) check_types(*inner, diag);
+    }
+}
+
 void check_strings(const FuncIR& function, Diagnostics& diag) {
     const auto& arguments = function.body().arguments();
     for (size_t i = 0; i < arguments.size(); i++)
@@ -261,6 +279,7 @@ Plan choose_algorithms(Program& program) {
     Diagnostics diag;
     for (const auto& function : program.functions()) {
         check_code(function->body(), diag);
+        check_types(function->body(), diag);
         check_dtypes(function->body(), diag);
         check_strings(*function, diag);
     }
