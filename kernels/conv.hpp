@@ -42,13 +42,13 @@ INLINE void pack_conv(i64 k, i64 c, i64 r, i64 s, i64 block, const f32* weights,
 // computed as one row. oh, ow and k may be `unknown`.
 constexpr Tiles conv2d_tiles(i64 oh, i64 ow, i64 k, i64 depth) { return choose_tiles(ow == 1 ? oh : ow, k, depth); }
 
-// How conv2d_task cuts the work: images x bundles of panels x bands of tiles, row by row, such that a task has about
-// four million multiplications.
+// How conv2d_task cuts the work: images x parts of the bundles of panels x bands of tiles, row by row.
 struct Conv2dCut {
     bool is_column;
     i64 line, tiles; // the pixels of a line, and the tiles it is cut into
     i64 all_tiles;   // of an image
-    i64 panels, bundles, bands;
+    i64 panels, bundles;
+    ImageCut image; // into parts of the bundles and bands of the tiles
 
     // The rows whose first tile is one of these. Each row belongs to one band.
     constexpr Range rows(Range band) const {
@@ -56,6 +56,11 @@ struct Conv2dCut {
                          : Range{ceil_div(band.begin, tiles), ceil_div(band.end, tiles)};
     }
 };
+
+// Whether a convolution has more pixels than weights.
+constexpr bool has_more_pixels(const Conv2d& p) {
+    return p.k * p.c * p.r * p.s <= larger(p.c * p.h * p.w, p.k * p.oh * p.ow);
+}
 
 constexpr Conv2dCut cut_conv2d(const Conv2d& p, const Tiles& tiles) {
     Conv2dCut cut{};
@@ -66,15 +71,13 @@ constexpr Conv2dCut cut_conv2d(const Conv2d& p, const Tiles& tiles) {
     cut.panels = ceil_div(p.k, lane_count);
     cut.bundles = ceil_div(cut.panels, tiles.panels);
     const i64 tile_work = larger(1, ceil_div(cut.line, cut.tiles) * p.c * p.r * p.s * tiles.panels * lane_count);
-    cut.bands = larger(1, ceil_div(cut.all_tiles, larger(1, 4000000 / tile_work)));
+    const i64 tasks = task_count(cut.bundles * cut.all_tiles * tile_work);
+    cut.image = cut_image(cut.bundles, cut.all_tiles, has_more_pixels(p), tasks);
     return cut;
 }
 
 // The number of tasks, for the tiles that conv2d_task gets.
-constexpr i64 conv2d_tasks(const Conv2d& p, const Tiles& tiles) {
-    const Conv2dCut cut = cut_conv2d(p, tiles);
-    return p.n * cut.bundles * cut.bands;
-}
+constexpr i64 conv2d_tasks(const Conv2d& p, const Tiles& tiles) { return cut_conv2d(p, tiles).image.tasks(p.n); }
 
 // Passes the sums of some pixels of one block of channels through the epilogue, and stores them from y + at.offset on.
 // The steps lead from one pixel to the next.
@@ -113,34 +116,38 @@ template <int Block, Tiles T, class X, class E>
 INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
                         const Blocked& yl, E epilogue) {
     const Conv2dCut cut = cut_conv2d(p, T);
-    const Range band = chunk(cut.all_tiles, cut.bands, task % cut.bands);
-    const i64 first = task / cut.bands % cut.bundles * T.panels;
-    const i64 n = task / cut.bands / cut.bundles;
-    const i64 panels = smaller(T.panels, cut.panels - first);
+    const ImageCut::Piece piece = cut.image.piece(task);
+    const Range band = chunk(cut.all_tiles, cut.image.bands, piece.band);
+    const Range bundles = chunk(cut.bundles, cut.image.parts, piece.part);
+    const i64 n = piece.image;
     const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
-    const f32* weights = packed + first * panel_step;
     const Walk walk = window_walk(p, xl);
     const i64 x_step = cut.is_column ? p.stride_h * xl.row() : p.stride_w * Block;
     const i64 y_step = cut.is_column ? yl.row() : lane_count;
     alignas(64) f32 out[T.rows * T.panels * lane_count];
-    for (i64 tile = band.begin; tile < band.end; tile++) {
-        const Range pixels = chunk(cut.line, cut.tiles, tile % cut.tiles);
-        const i64 oy = cut.is_column ? pixels.begin : tile / cut.tiles;
-        const i64 ox = cut.is_column ? 0 : pixels.begin;
-        const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
-        tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights, panel_step,
-                                                   out);
-        for (i64 panel = 0; panel < panels; panel++) {
-            const i64 block = first + panel;
-            const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
-            finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y, at,
-                          y_step, epilogue);
+    for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
+        const i64 first = bundle * T.panels;
+        const i64 panels = smaller(T.panels, cut.panels - first);
+        const f32* weights = packed + first * panel_step;
+        for (i64 tile = band.begin; tile < band.end; tile++) {
+            const Range pixels = chunk(cut.line, cut.tiles, tile % cut.tiles);
+            const i64 oy = cut.is_column ? pixels.begin : tile / cut.tiles;
+            const i64 ox = cut.is_column ? 0 : pixels.begin;
+            const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
+            tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights, panel_step,
+                                                       out);
+            for (i64 panel = 0; panel < panels; panel++) {
+                const i64 block = first + panel;
+                const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
+                finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
+                              at, y_step, epilogue);
+            }
         }
-    }
-    const Range rows = cut.rows(band);
-    if (rows.size() > 0 || p.oh == 0) {
-        for (i64 panel = 0; panel < panels; panel++) {
-            write_halo(yl, rows, y + n * yl.image() + (first + panel) * yl.plane());
+        const Range rows = cut.rows(band);
+        if (rows.size() > 0 || p.oh == 0) {
+            for (i64 panel = 0; panel < panels; panel++) {
+                write_halo(yl, rows, y + n * yl.image() + (first + panel) * yl.plane());
+            }
         }
     }
 }

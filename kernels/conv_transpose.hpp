@@ -91,9 +91,10 @@ INLINE void pack_conv_transpose(const Conv2d& p, const f32* weights, f32* packed
     }
 }
 
-// How the work is cut: images x bundles of panels x bands of output rows, of about four million multiplications.
+// How the work is cut: images x parts of the bundles of panels x bands of output rows.
 struct ConvTransposeCut {
-    i64 panels, bundles, bands;
+    i64 panels, bundles;
+    ImageCut image; // into parts of the bundles and bands of output rows
 };
 
 constexpr ConvTransposeCut cut_conv_transpose(const Conv2d& p, const Tiles& tiles) {
@@ -102,14 +103,13 @@ constexpr ConvTransposeCut cut_conv_transpose(const Conv2d& p, const Tiles& tile
     cut.bundles = ceil_div(cut.panels, tiles.panels);
     const i64 taps = larger(1, p.r * p.s / (p.stride_h * p.stride_w));
     const i64 row_work = larger(1, p.ow * p.c * taps * tiles.panels * lane_count);
-    cut.bands = larger(1, ceil_div(p.oh, larger(1, 4000000 / row_work)));
+    cut.image = cut_image(cut.bundles, p.oh, has_more_pixels(p), task_count(cut.bundles * p.oh * row_work));
     return cut;
 }
 
 // The number of tasks, for the tiles that conv_transpose_task gets.
 constexpr i64 conv_transpose_tasks(const Conv2d& p, const Tiles& tiles) {
-    const ConvTransposeCut cut = cut_conv_transpose(p, tiles);
-    return p.n * cut.bundles * cut.bands;
+    return cut_conv_transpose(p, tiles).image.tasks(p.n);
 }
 
 // Computes the rows of y that belong to the task, with their part of the border. The halo of x covers what the taps of
@@ -119,46 +119,51 @@ template <Tiles T, class E>
 INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const Blocked& xl, const f32* packed, f32* y,
                                 const Blocked& yl, E epilogue) {
     const ConvTransposeCut cut = cut_conv_transpose(p, T);
-    const Range band = chunk(p.oh, cut.bands, task % cut.bands);
-    const i64 first = task / cut.bands % cut.bundles * T.panels;
-    const i64 n = task / cut.bands / cut.bundles;
-    const i64 panels = smaller(T.panels, cut.panels - first);
+    const ImageCut::Piece piece = cut.image.piece(task);
+    const Range band = chunk(p.oh, cut.image.bands, piece.band);
+    const Range bundles = chunk(cut.bundles, cut.image.parts, piece.part);
+    const i64 n = piece.image;
     const i64 blocks = ceil_div(p.c, lane_count);
     const i64 line = lane_count * lane_count;
     const i64 panel_step = blocks * p.r * p.s * line;
     alignas(64) f32 out[T.rows * T.panels * lane_count];
-    for (i64 oy = band.begin; oy < band.end; oy++) {
-        for (i64 phase = 0; phase < smaller(p.stride_w, p.ow); phase++) {
-            // The outputs `phase`, `phase` + stride, ... of the row.
-            const i64 pixels = ceil_div(p.ow - phase, p.stride_w);
-            const i64 tiles = ceil_div(pixels, T.rows);
-            const PhasePlace place = phase_place(p, (oy + p.pad_top) % p.stride_h, (phase + p.pad_left) % p.stride_w);
-            const i64 iy = phase_origin(place.rows, p.stride_h, p.dilation_h, oy, p.pad_top);
-            const i64 ix = phase_origin(place.columns, p.stride_w, p.dilation_w, phase, p.pad_left);
-            const f32* weights = packed + first * panel_step + place.begin * blocks * line;
-            const Walk walk = {blocks,
-                               xl.plane(),
-                               place.rows.count,
-                               -place.rows.back * xl.row(),
-                               place.columns.count,
-                               -place.columns.back * lane_count,
-                               lane_count};
-            for (i64 t = 0; t < tiles; t++) {
-                const Range range = chunk(pixels, tiles, t);
-                const f32* window = x + xl.offset(n, 0, iy, ix + range.begin);
-                tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step, out);
-                for (i64 panel = 0; panel < panels; panel++) {
-                    const i64 block = first + panel;
-                    const i64 ox = phase + range.begin * p.stride_w;
-                    const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
-                    finish_pixels(range.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
-                                  at, p.stride_w * lane_count, epilogue);
+    for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
+        const i64 first = bundle * T.panels;
+        const i64 panels = smaller(T.panels, cut.panels - first);
+        for (i64 oy = band.begin; oy < band.end; oy++) {
+            for (i64 phase = 0; phase < smaller(p.stride_w, p.ow); phase++) {
+                // The outputs `phase`, `phase` + stride, ... of the row.
+                const i64 pixels = ceil_div(p.ow - phase, p.stride_w);
+                const i64 tiles = ceil_div(pixels, T.rows);
+                const PhasePlace place =
+                    phase_place(p, (oy + p.pad_top) % p.stride_h, (phase + p.pad_left) % p.stride_w);
+                const i64 iy = phase_origin(place.rows, p.stride_h, p.dilation_h, oy, p.pad_top);
+                const i64 ix = phase_origin(place.columns, p.stride_w, p.dilation_w, phase, p.pad_left);
+                const f32* weights = packed + first * panel_step + place.begin * blocks * line;
+                const Walk walk = {blocks,
+                                   xl.plane(),
+                                   place.rows.count,
+                                   -place.rows.back * xl.row(),
+                                   place.columns.count,
+                                   -place.columns.back * lane_count,
+                                   lane_count};
+                for (i64 t = 0; t < tiles; t++) {
+                    const Range range = chunk(pixels, tiles, t);
+                    const f32* window = x + xl.offset(n, 0, iy, ix + range.begin);
+                    tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step, out);
+                    for (i64 panel = 0; panel < panels; panel++) {
+                        const i64 block = first + panel;
+                        const i64 ox = phase + range.begin * p.stride_w;
+                        const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
+                        finish_pixels(range.size(), out + panel * lane_count, panels * lane_count,
+                                      yl.channels_in(block), y, at, p.stride_w * lane_count, epilogue);
+                    }
                 }
             }
         }
-    }
-    for (i64 panel = 0; panel < panels; panel++) {
-        write_halo(yl, band, y + n * yl.image() + (first + panel) * yl.plane());
+        for (i64 panel = 0; panel < panels; panel++) {
+            write_halo(yl, band, y + n * yl.image() + (first + panel) * yl.plane());
+        }
     }
 }
 

@@ -38,15 +38,12 @@ inline constexpr i64 narrow_pixels = 4;
 inline constexpr i64 narrow_pixels = 2;
 #endif
 
-// How narrow_conv_task cuts the work: images x blocks x bands of output rows of about half a million multiplications.
-constexpr i64 narrow_conv_bands(const Conv2d& p, i64 width) {
-    const i64 row_work = larger(1, p.ow * p.r * p.s * width * lane_count);
-    return larger(1, ceil_div(p.oh, larger(1, 500000 / row_work)));
+// How narrow_conv_task cuts the work.
+constexpr ImageCut cut_narrow_conv(const Conv2d& p, i64 width) {
+    return cut_blocks(ceil_div(p.k, lane_count), p.oh, p.ow, p.ow * p.r * p.s * width * lane_count);
 }
 
-constexpr i64 narrow_conv_tasks(const Conv2d& p, i64 width) {
-    return p.n * ceil_div(p.k, lane_count) * narrow_conv_bands(p, width);
-}
+constexpr i64 narrow_conv_tasks(const Conv2d& p, i64 width) { return cut_narrow_conv(p, width).tasks(p.n); }
 
 // The lanes of a pixel that channel `Channel` of each lane's group holds.
 template <int Width, int Channel> INLINE vec<f32> spread_groups(vec<f32> v) {
@@ -95,17 +92,11 @@ template <int Width, int Pixels>
     UNROLL for (int i = 0; i < Pixels; i++) { store(out + i * lane_count, sum[i]); }
 }
 
-// Computes the rows of y that belong to the task, with their part of the border. x is blocked, its halo covers the
-// padding; the epilogue is that of conv2d_task.
+// Computes a band of rows of one block of channels of image n, with their part of the border.
 template <int Width, class E>
-INLINE void narrow_conv_task(const Conv2d& p, i64 task, const f32* x, const Blocked& xl, const f32* packed, f32* y,
-                             const Blocked& yl, E epilogue) {
-    const i64 bands = narrow_conv_bands(p, Width);
-    const i64 plane = task / bands;
-    const i64 n = plane / yl.blocks();
-    const i64 block = plane % yl.blocks();
+INLINE void narrow_conv_rows(const Conv2d& p, i64 n, i64 block, Range band, const f32* x, const Blocked& xl,
+                             const f32* packed, f32* y, const Blocked& yl, E epilogue) {
     const i64 channels = yl.channels_in(block);
-    const Range band = chunk(p.oh, bands, task % bands);
     const i64 pixel_step = p.stride_w * lane_count;
     const i64 row_step = p.dilation_h * xl.row();
     const i64 column_step = p.dilation_w * lane_count;
@@ -131,6 +122,20 @@ INLINE void narrow_conv_task(const Conv2d& p, i64 task, const f32* x, const Bloc
         }
     }
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());
+}
+
+// Computes the part of y that belongs to the task. x is blocked, its halo covers the padding; the epilogue is that of
+// conv2d_task.
+template <int Width, class E>
+INLINE void narrow_conv_task(const Conv2d& p, i64 task, const f32* x, const Blocked& xl, const f32* packed, f32* y,
+                             const Blocked& yl, E epilogue) {
+    const ImageCut cut = cut_narrow_conv(p, Width);
+    const ImageCut::Piece piece = cut.piece(task);
+    const Range blocks = chunk(yl.blocks(), cut.parts, piece.part);
+    const Range band = chunk(p.oh, cut.bands, piece.band);
+    for (i64 block = blocks.begin; block < blocks.end; block++) {
+        narrow_conv_rows<Width>(p, piece.image, block, band, x, xl, packed, y, yl, epilogue);
+    }
 }
 
 } // namespace CUVIL_ISA

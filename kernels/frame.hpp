@@ -53,8 +53,9 @@ struct Frame {
         return true;
     }
 
-    // Below this many multiplications, or bytes moved, waking a second thread costs more than it saves.
-    static constexpr i64 worth_sharing = 400000;
+    // Below this many multiplications, or bytes moved, a second thread costs more than it saves even if it is awake: a
+    // step that one thread does by itself leaves its results in that thread's cache.
+    static constexpr i64 worth_sharing = 20000;
 
     // f(i) for each i in 0 .. n, on the host's threads if the work (in such units) is worth it.
     template <class F> INLINE void parallel(i64 n, i64 work, F f) {

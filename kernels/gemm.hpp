@@ -174,8 +174,7 @@ constexpr GemmTiles gemm_tiles(i64 m, i64 n, i64 k) {
     return {rows, m == unknown ? choose_tiles(1, n, k) : rows};
 }
 
-// How gemm_task cuts the work: tiles of rows, of about 512 KB of a together, times bundles of panels, such that a task
-// has about a million multiplications.
+// How gemm_task cuts the work: tiles of rows, of about 512 KB of a together, times bundles of panels.
 struct GemmCut {
     i64 panels;       // of b
     i64 tiles;        // of rows
@@ -189,10 +188,8 @@ constexpr GemmCut cut_gemm(const Gemm& g, const Tiles& t) {
     cut.tiles = ceil_div(g.m, t.rows);
     i64 tiles_at_once = larger(1, 131072 / larger(1, t.rows * g.k));
     cut.row_parts = ceil_div(cut.tiles, tiles_at_once);
-    i64 rows_at_once = larger(1, ceil_div(g.m, larger(1, cut.row_parts)));
-    i64 bundle_work = larger(1, rows_at_once * g.k * t.panels * lane_count);
     i64 bundles = ceil_div(cut.panels, t.panels);
-    cut.bundle_parts = ceil_div(bundles, larger(1, 1000000 / bundle_work));
+    cut.bundle_parts = smaller(bundles, ceil_div(task_count(g.m * g.n * g.k), larger(1, cut.row_parts)));
     return cut;
 }
 

@@ -22,24 +22,19 @@ struct Pool2d {
 // The taps t in 0 .. kernel for which at + t * dilation lies in 0 .. size.
 constexpr Range taps_inside(i64 kernel, i64 dilation, i64 at, i64 size) { return inside(kernel, dilation, at, size); }
 
-// One task is a band of output rows of one plane; a task has about 100 000 taps.
-constexpr i64 pool2d_bands(const Pool2d& p) {
-    const i64 row_work = larger(1, p.ow * p.kh * p.kw);
-    return larger(1, ceil_div(p.oh, larger(1, 100000 / row_work)));
+// How the quick kernels cut the work.
+constexpr ImageCut cut_pool2d(const Pool2d& p) {
+    return cut_blocks(ceil_div(p.c, lane_count), p.oh, p.ow, p.ow * p.kh * p.kw * lane_count);
 }
 
-constexpr i64 pool2d_tasks(const Pool2d& p) { return p.n * ceil_div(p.c, lane_count) * pool2d_bands(p); }
+constexpr i64 pool2d_tasks(const Pool2d& p) { return cut_pool2d(p).tasks(p.n); }
 
-// Walks the pixels of the task. f(window, rows, columns) gives the result for the taps of the window that are real;
-// `window` is where the tap (0, 0) lies or would lie.
+// Walks the pixels of a band of rows of one block of channels of image n. f(window, rows, columns) gives the result for
+// the taps of the window that are real; `window` is where the tap (0, 0) lies or would lie.
 template <class F>
-INLINE void pool2d_walk(const Pool2d& p, i64 task, const f32* x, const Blocked& xl, f32* y, const Blocked& yl, F f) {
-    const i64 bands = pool2d_bands(p);
-    const i64 plane = task / bands;
-    const i64 n = plane / yl.blocks();
-    const i64 block = plane % yl.blocks();
+INLINE void pool2d_rows(const Pool2d& p, i64 n, i64 block, Range band, const f32* x, const Blocked& xl, f32* y,
+                        const Blocked& yl, F f) {
     const i64 channels = yl.channels_in(block);
-    const Range band = chunk(p.oh, bands, task % bands);
     for (i64 oy = band.begin; oy < band.end; oy++) {
         const i64 iy = oy * p.stride_h - p.pad_top;
         const Range rows = taps_inside(p.kh, p.dilation_h, iy, p.h);
@@ -53,6 +48,17 @@ INLINE void pool2d_walk(const Pool2d& p, i64 task, const f32* x, const Blocked& 
         }
     }
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());
+}
+
+// The same for all pixels of a task.
+template <class F>
+INLINE void pool2d_walk(const Pool2d& p, i64 task, const f32* x, const Blocked& xl, f32* y, const Blocked& yl, F f) {
+    const ImageCut cut = cut_pool2d(p);
+    const ImageCut::Piece piece = cut.piece(task);
+    const Range blocks = chunk(yl.blocks(), cut.parts, piece.part);
+    for (i64 block = blocks.begin; block < blocks.end; block++) {
+        pool2d_rows(p, piece.image, block, chunk(p.oh, cut.bands, piece.band), x, xl, y, yl, f);
+    }
 }
 
 // The largest value of each window; NaN if it holds one, -inf if no tap is real.

@@ -237,25 +237,20 @@ INLINE void resize_any(const ResizeAxis (&axes)[Rank], const ResizeMode& mode, R
 
 // ---- Blocked images
 
-// Bands of output rows, of about 50 000 pixels' taps each.
-constexpr i64 resize_bands(const Blocked& yl, i64 taps) {
-    return larger(1, ceil_div(yl.h, larger(1, 50000 / larger(1, yl.w * taps))));
+// How the work is cut; `taps` is about what a pixel takes.
+constexpr ImageCut cut_resize(const Blocked& yl, i64 taps) {
+    return cut_blocks(yl.blocks(), yl.h, yl.w, yl.w * taps * lane_count);
 }
 
-constexpr i64 resize_tasks(i64 n, const Blocked& yl, i64 taps) { return n * yl.blocks() * resize_bands(yl, taps); }
+constexpr i64 resize_tasks(i64 n, const Blocked& yl, i64 taps) { return cut_resize(yl, taps).tasks(n); }
 
-// Computes the rows of y that belong to the task, with their part of the border. `taps` is about what a pixel takes;
-// Rows and Columns are the exact numbers of taps along each axis, 0 where the filter is stretched.
+// Computes a band of rows of one block of channels of image n, with their part of the border. Rows and Columns are the
+// exact numbers of taps along each axis, 0 where the filter is stretched.
 template <i64 Rows, i64 Columns>
-INLINE void resize_blocked_task(const ResizeAxis& vertical, const ResizeAxis& horizontal, const ResizeMode& mode,
-                                i64 taps, i64 task, const f32* x, const Blocked& xl, f32* y, const Blocked& yl) {
+INLINE void resize_blocked_rows(const ResizeAxis& vertical, const ResizeAxis& horizontal, const ResizeMode& mode, i64 n,
+                                i64 block, Range band, const f32* x, const Blocked& xl, f32* y, const Blocked& yl) {
     constexpr bool stretched = Rows == 0 || Columns == 0;
-    const i64 bands = resize_bands(yl, taps);
-    const i64 plane = task / bands;
-    const i64 n = plane / yl.blocks();
-    const i64 block = plane % yl.blocks();
     const i64 channels = yl.channels_in(block);
-    const Range band = chunk(yl.h, bands, task % bands);
     constexpr i64 piece = 64;
     Taps<stretched> columns[piece];
     const i64 strides[2] = {xl.row(), lane_count};
@@ -287,6 +282,19 @@ INLINE void resize_blocked_task(const ResizeAxis& vertical, const ResizeAxis& ho
         }
     }
     write_halo(yl, band, y + n * yl.image() + block * yl.plane());
+}
+
+// Computes the part of y that belongs to the task.
+template <i64 Rows, i64 Columns>
+INLINE void resize_blocked_task(const ResizeAxis& vertical, const ResizeAxis& horizontal, const ResizeMode& mode,
+                                i64 taps, i64 task, const f32* x, const Blocked& xl, f32* y, const Blocked& yl) {
+    const ImageCut cut = cut_resize(yl, taps);
+    const ImageCut::Piece piece = cut.piece(task);
+    const Range blocks = chunk(yl.blocks(), cut.parts, piece.part);
+    for (i64 block = blocks.begin; block < blocks.end; block++) {
+        resize_blocked_rows<Rows, Columns>(vertical, horizontal, mode, piece.image, block,
+                                           chunk(yl.h, cut.bands, piece.band), x, xl, y, yl);
+    }
 }
 
 // A scale as a fraction: the first convergent of its continued fraction that rounds to it, and 0 / 1 for what is not

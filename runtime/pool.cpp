@@ -120,30 +120,31 @@ void* Pool::worker_main(void* index_as_pointer) {
     return nullptr;
 }
 
-Pool::Claim Pool::claim(uint32_t generation, int32_t worker) {
+int64_t Pool::claim(uint32_t generation, int32_t worker) {
     uint64_t word = word_.load(std::memory_order_acquire);
     for (;;) {
-        if (static_cast<uint32_t>(word >> 32) != generation) return {-1, 0};
-        const uint32_t next = word >> 16 & 0xffff;
-        const uint32_t chunks = word & 0xffff;
-        if (next >= chunks) return {-1, 0};
+        const auto [now, next, left] = parts(word);
+        if (now != generation || left == 0) return -1;
         // Read between the load of the word and the exchange, it is of this generation or the exchange fails.
-        if (worker >= threads_.load(std::memory_order_relaxed)) return {-1, 0};
-        if (word_.compare_exchange_weak(word, word + (1u << 16), std::memory_order_acq_rel, std::memory_order_acquire))
-            return {next, chunks};
+        if (worker >= threads_.load(std::memory_order_relaxed)) return -1;
+        const bool from_back = worker % 2 == 1;
+        const uint64_t claimed = word - 1 + (from_back ? 0 : 1u << 16);
+        if (word_.compare_exchange_weak(word, claimed, std::memory_order_acq_rel, std::memory_order_acquire))
+            return from_back ? next + left - 1 : next;
     }
 }
 
 // Runs chunks of the step until none is left.
 void Pool::work(uint32_t generation, int32_t worker) {
     for (;;) {
-        const Claim mine = claim(generation, worker);
-        if (mine.chunk < 0) return;
-        const int64_t begin = mine.chunk * items_per_chunk_;
+        const int64_t chunk = claim(generation, worker);
+        if (chunk < 0) return;
+        const uint32_t chunks = chunks_; // once the last chunk is done, the fields may be those of the next step
+        const int64_t begin = chunk * items_per_chunk_;
         const int64_t end = items_ - begin < items_per_chunk_ ? items_ : begin + items_per_chunk_;
         for (int64_t i = begin; i < end; i++) task_(context_, i, worker);
         // Either this sees that the caller sleeps, or the caller's last look sees the chunk done.
-        if (done_.fetch_add(1) + 1 == mine.chunks && caller_sleeps_.load()) futex_wake_one(done_);
+        if (done_.fetch_add(1) + 1 == chunks && caller_sleeps_.load()) futex_wake_one(done_);
     }
 }
 
@@ -157,6 +158,7 @@ void Pool::run(int32_t threads, int64_t items, Task task, void* context) {
     context_ = context;
     items_ = items;
     items_per_chunk_ = items_per_chunk;
+    chunks_ = chunks;
     threads_.store(threads, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     const uint32_t next_generation = generation() + 1;
@@ -217,9 +219,8 @@ void Pool::park(int32_t index, uint32_t seen) {
         return;
     }
     while (parked.load() == 1) futex_wait(parked, 1);
-    const uint64_t word = word_.load(std::memory_order_acquire);
-    const int32_t left = static_cast<int32_t>(word & 0xffff) - static_cast<int32_t>(word >> 16 & 0xffff);
-    wake(std::min(threads_.load(std::memory_order_relaxed) - 1, left), wakes_each);
+    const Word word = parts(word_.load(std::memory_order_acquire));
+    wake(std::min(threads_.load(std::memory_order_relaxed) - 1, static_cast<int32_t>(word.left)), wakes_each);
 }
 
 void Pool::before_fork() { instance().mutex_.lock(); }

@@ -2,12 +2,15 @@
 //
 // A step, one parallel_for, is cut into chunks, and whoever is awake claims the next chunk from one 64-bit word
 //
-//     generation : 32 | next : 16 | chunks : 16
+//     generation : 32 | next : 16 | left : 16
 //
 // The caller claims too, and when nothing is left it waits only for the chunks that others are running. A worker that
 // was asleep, or that the system runs elsewhere, is never waited for: beside a busy neighbour a run costs about what it
 // costs on one thread. The generation makes a late worker's claim fail: without it a worker that read the word before
 // a step ended could run the old function on a chunk of the next.
+//
+// The caller claims from the front, every other worker from the back. So of two threads each keeps its end of the work
+// from step to step, and what it reads is in its own cache.
 //
 // A barrier per step with a fixed share for each thread is as fast on a quiet machine and up to five times slower on a
 // busy one, since each step then waits for the unluckiest thread. Pinning gains nothing here.
@@ -54,13 +57,16 @@ private:
         std::atomic<uint32_t> parked{0}; // 1 while asleep; whoever sets it to 0 has to wake
         pthread_t thread{};
     };
-    struct Claim {
-        int64_t chunk; // -1: none left, or another generation
-        uint32_t chunks;
+    struct Word {
+        uint32_t generation, next, left;
     };
+    static Word parts(uint64_t word) {
+        return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16 & 0xffff),
+                static_cast<uint32_t>(word & 0xffff)};
+    }
 
     Pool();
-    Claim claim(uint32_t generation, int32_t worker);
+    int64_t claim(uint32_t generation, int32_t worker); // -1: none left, or another generation
     void work(uint32_t generation, int32_t worker);
     void start_workers(int32_t wanted);
     void end_workers();
@@ -84,6 +90,7 @@ private:
     void* context_ = nullptr;
     int64_t items_ = 0;
     int64_t items_per_chunk_ = 0;
+    uint32_t chunks_ = 0;
 
     alignas(64) std::atomic<uint32_t> done_{0}; // chunks finished; the caller sleeps on it
     std::atomic<bool> caller_sleeps_{false};

@@ -149,7 +149,7 @@ void MovementWriter::emit_relayout() {
     std::string_view to = to_plain ? "plain" : is_padded ? "padded" : "blocked";
     out_.line("const i64 n = {};", size(x.dim(0)));
     out_.line("f.parallel_ranges(n * {}, {}, [=](Range planes) {{ relayout_to_{}(n, l, planes, x, y); }});",
-              is_padded ? "l.channels" : "l.blocks()", size(element_count(x.shape())), to);
+              is_padded ? "l.channels" : "l.blocks()", size(element_count(x.shape()) * Dim(4)), to);
 }
 
 template <void (MovementWriter::*emit)()> constexpr auto write = StepWriter::write<MovementWriter, emit>;

@@ -178,6 +178,21 @@ TEST(Pool, AWorkerThatDoesNotComeIsNotWaitedFor) {
     EXPECT_EQ(held.by_caller, 49);
 }
 
+TEST(Pool, OfTwoThreadsEachKeepsItsEnd) {
+    PoolRun run(2);
+    for (int i = 0; i < 1000; i++) {
+        std::vector<int32_t> worker_of(17, -1);
+        run.step(
+            17,
+            [](void* context, int64_t item, int32_t worker) {
+                (*static_cast<std::vector<int32_t>*>(context))[static_cast<size_t>(item)] = worker;
+            },
+            &worker_of);
+        EXPECT_TRUE(std::is_sorted(worker_of.begin(), worker_of.end())) << "the caller begins at 0, the worker at 16";
+        EXPECT_GE(worker_of.front(), 0);
+    }
+}
+
 TEST(Pool, BothThreadsTakePart) {
     PoolRun run(2);
     std::atomic<int> by_worker{0};
