@@ -1,20 +1,13 @@
 // Which instruction-set levels this processor and its operating system offer.
 #pragma once
 
-#include <cstdint>
+#include "runtime/cpu_levels.hpp"
+
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace cuvil::rt {
-
-// The words of cpuid and xgetbv that the levels depend on.
-struct CpuWords {
-    uint32_t leaf1_ecx = 0;
-    uint32_t leaf7_ebx = 0;
-    uint32_t extended_ecx = 0; // leaf 0x80000001
-    uint32_t xcr0 = 0;         // the registers that the system saves; 0 where it uses no xsave
-};
 
 // The levels "v2", "v3", "v4" (x86-64-v2 and so on) that `words` allow, least demanding first.
 std::vector<std::string_view> cpu_levels(const CpuWords& words);
