@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <deque>
 #include <system_error>
 #include <utility>
 
@@ -58,25 +59,56 @@ void write_all(int fd, std::string_view bytes) {
     }
 }
 
-void write_atomically(const std::filesystem::path& path, const std::function<void(int fd)>& write) {
-    const std::filesystem::file_status there = std::filesystem::status(path);
-    if (std::filesystem::is_directory(there)) fail(EISDIR);
-    if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
-        throw std::system_error(1, no_regular_file);
-    std::string temporary = path.string() + ".XXXXXX";
-    Descriptor file{mkostemp(temporary.data(), O_CLOEXEC)};
-    if (file.fd < 0) fail(errno);
-    try {
-        write(file.fd);
+namespace {
+
+// A file beside `path` that becomes `path`, or is removed.
+class NewFile {
+public:
+    explicit NewFile(const std::filesystem::path& path) : path_(path) {
+        const std::filesystem::file_status there = std::filesystem::status(path);
+        if (std::filesystem::is_directory(there)) fail(EISDIR);
+        if (std::filesystem::exists(there) && !std::filesystem::is_regular_file(there))
+            throw std::system_error(1, no_regular_file);
+        temporary_ = path.string() + ".XXXXXX";
+        file_.fd = mkostemp(temporary_.data(), O_CLOEXEC);
+        if (file_.fd < 0) fail(errno);
+    }
+    ~NewFile() {
+        if (!is_renamed_) unlink(temporary_.c_str());
+    }
+    NewFile(const NewFile&) = delete;
+    NewFile& operator=(const NewFile&) = delete;
+
+    void fill(const std::function<void(int fd)>& write) {
+        write(file_.fd);
         mode_t mask = umask(0);
         umask(mask);
-        if (fchmod(file.fd, 0666 & ~mask) != 0) fail(errno);
-        if (close(std::exchange(file.fd, -1)) != 0) fail(errno);
-        if (rename(temporary.c_str(), path.c_str()) != 0) fail(errno);
-    } catch (...) {
-        unlink(temporary.c_str());
-        throw;
+        if (fchmod(file_.fd, 0666 & ~mask) != 0) fail(errno);
+        if (close(std::exchange(file_.fd, -1)) != 0) fail(errno);
     }
+    void rename() {
+        if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno);
+        is_renamed_ = true;
+    }
+
+private:
+    std::filesystem::path path_;
+    std::string temporary_;
+    Descriptor file_{-1};
+    bool is_renamed_ = false;
+};
+
+} // namespace
+
+void write_atomically(const std::filesystem::path& path, const std::function<void(int fd)>& write) {
+    const FileToWrite file{path, write};
+    write_atomically({&file, 1});
+}
+
+void write_atomically(std::span<const FileToWrite> files) {
+    std::deque<NewFile> written;
+    for (const FileToWrite& file : files) written.emplace_back(file.path).fill(file.write);
+    for (NewFile& file : written) file.rename();
 }
 
 } // namespace cuvil

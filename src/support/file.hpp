@@ -32,6 +32,13 @@ private:
 // or a pipe, which renaming would replace by a file, are errors too.
 void write_atomically(const std::filesystem::path& path, const std::function<void(int fd)>& write);
 
+// The same for files that belong together: each is renamed only after all are written.
+struct FileToWrite {
+    std::filesystem::path path;
+    std::function<void(int fd)> write;
+};
+void write_atomically(std::span<const FileToWrite> files);
+
 // Writes all bytes to `fd`; throws std::system_error.
 void write_all(int fd, std::string_view bytes);
 
