@@ -7,7 +7,6 @@
 #include "eval/evaluate.hpp"
 #include "import/importer.hpp"
 #include "import/onnx/onnx.hpp"
-#include "ir/printer.hpp"
 #include "ops/op_table.hpp"
 #include "optimize/pass.hpp"
 #include "support/diagnostics.hpp"
@@ -16,7 +15,7 @@
 #include "runtime/cpu.hpp"
 
 #include <algorithm>
-#include <stop_token>
+#include <system_error>
 
 namespace cuvil {
 
@@ -34,13 +33,6 @@ Artifact& Artifact::operator=(Artifact&&) noexcept = default;
 Artifact::~Artifact() = default;
 
 namespace {
-
-constexpr int stage_count = 5;
-
-void tell(const CompileOptions& options, int step, std::string_view stage) {
-    if (options.cancel && *options.cancel) throw Cancelled();
-    if (options.progress) options.progress({step, stage_count, stage});
-}
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {
     return std::ranges::find(names, name) != names.end();
@@ -60,24 +52,27 @@ std::vector<AttachedFile> attached(const CompileOptions& options) {
     return files;
 }
 
-// Asks for a stop of the code generator when options.cancel is set.
-class CancelWatch {
-public:
-    explicit CancelWatch(const CompileOptions& options) : options_(options) {}
-    CXXCompileOptions cxx_options() {
-        auto watch = [this](size_t, size_t) {
-            if (options_.cancel && *options_.cancel) stop_.request_stop();
-        };
-        int effort = options_.opt_level == "O3" ? 2 : 1;
-        return {effort, options_.jobs, watch, stop_.get_token()};
-    }
-
-private:
-    const CompileOptions& options_;
-    std::stop_source stop_;
-};
-
 } // namespace
+
+void tell(const CompileOptions& options, int step, std::string_view stage) {
+    constexpr int stage_count = 5;
+    if (options.cancel && *options.cancel) throw Cancelled();
+    if (options.progress) options.progress({step, stage_count, stage});
+}
+
+WeightsSource weights_of(const Plan& plan) {
+    WeightsSource weights;
+    for (const PlacedConstant& constant : plan.constants) weights.push_back(constant.bytes);
+    return weights;
+}
+
+CXXCompileOptions CancelWatch::cxx_options() {
+    auto watch = [this](size_t, size_t) {
+        if (options_.cancel && *options_.cancel) stop_.request_stop();
+    };
+    int effort = options_.opt_level == "O3" ? 2 : 1;
+    return {effort, options_.jobs, watch, stop_.get_token()};
+}
 
 std::vector<std::string> levels_of(const CompileOptions& options) {
     Diagnostics diag;
@@ -133,14 +128,11 @@ Artifact assemble(std::shared_ptr<const Lowered> lowered, const CompileOptions& 
     std::string object = shared_object(*lowered, options, diag);
     tell(options, 5, "write");
     std::vector<AttachedFile> files = attached(options);
-    WeightsSource weights;
-    for (const PlacedConstant& constant : lowered->plan.constants) weights.push_back(constant.bytes);
+    WeightsSource weights = weights_of(lowered->plan);
     std::string manifest = manifest_of(*lowered, options);
     return Artifact(std::make_unique<Artifact::Content>(Artifact::Content{
         std::move(object), std::move(manifest), std::move(files), std::move(weights), std::move(lowered)}));
 }
-
-namespace {
 
 Program imported(const Source& source, const CompileOptions& options, Diagnostics& diag) {
     tell(options, 1, "import");
@@ -158,8 +150,6 @@ Lowered planned(Program program, std::vector<std::string> levels, const CompileO
     return lowered;
 }
 
-} // namespace
-
 Artifact compile(Program program, const CompileOptions& options, Diagnostics& diag) {
     if (!options.stop_after.empty())
         diag.error("bad-option", "a module cannot stop after " + cuvil::quoted(options.stop_after))
@@ -175,21 +165,6 @@ Artifact compile(const Source& source, const CompileOptions& options, Diagnostic
     (void)levels_of(options); // a wrong option is told before any work
     (void)attached(options);
     return compile(imported(source, options, diag), options, diag);
-}
-
-std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOptions& options, Diagnostics& diag) {
-    CUVIL_ASSERT(what != Emit::Module, "a module is no text");
-    std::vector<std::string> levels = levels_of(options);
-    Program program = imported(source, options, diag);
-    optimize(program, options, diag);
-    if (what == Emit::Ir) return {{"cuir", print(program)}};
-    Lowered all = planned(std::move(program), std::move(levels), options);
-    if (what == Emit::Cxx) return {{"cpp", all.cxx.source_text()}};
-    CancelWatch watch(options);
-    std::vector<EmittedText> out;
-    for (auto& [name, text] : all.cxx.emit(what == Emit::Llvm ? Output::Llvm : Output::Assembly, watch.cxx_options()))
-        out.push_back({std::move(name), std::move(text)});
-    return out;
 }
 
 namespace {

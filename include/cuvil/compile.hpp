@@ -25,7 +25,8 @@ struct Source {
     std::string_view bytes = {};
 };
 
-enum class Emit { Module, Ir, Cxx, Llvm, Asm };
+// Static, Object: what a C program links, with the host inside. Header: the functions that it calls.
+enum class Emit { Module, Ir, Cxx, Llvm, Asm, Static, Object, Header };
 
 // What a compile tells on its way; for progress displays.
 struct Progress {
@@ -51,6 +52,7 @@ struct CompileOptions {
     std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
     // All sizes of inputs by name, numbers and symbols, in place of what the model says: {"N", "3", "224", "224"}.
     std::map<std::string, std::vector<std::string>> dynamic_shapes = {};
+    std::string library_name = {}; // what the C functions' names begin with; empty: made from the file's name
     std::vector<std::filesystem::path> attachments = {}; // files that go into the module under their names
     std::vector<std::string> print_after = {};           // pass names, or "all"
     std::vector<std::string> disabled_passes = {};
@@ -85,7 +87,14 @@ std::string bytes(const Artifact& artifact);
 // The module's manifest, JSON.
 std::string manifest(const Artifact& artifact);
 
-// One text of what comes before: file name suffix ("v3.ll") and text. Emit::Module is not one of them.
+// What C functions' names begin with where nothing else is said, made from a file's name.
+std::string library_name(const std::filesystem::path& path);
+// Emit::Static: `path`, an archive, and beside it the header, which are both written or none. Emit::Object: `path`
+// alone. Returns what it wrote.
+std::vector<std::filesystem::path> write_library(const Source& source, Emit what, const std::filesystem::path& path,
+                                                 const CompileOptions& options, Diagnostics& diag);
+
+// One text of what comes before, or a header: file name suffix ("v3.ll") and text.
 struct EmittedText {
     std::string suffix;
     std::string text;

@@ -151,15 +151,10 @@ void emit(const ArtifactParts& parts, const std::function<void(std::string_view)
     ArtifactHash hash;
     if (layout.weights_at() != 0) {
         fill_to(layout.weights_at());
-        auto send_hashed = [&](std::string_view bytes) {
+        emit_weights(parts.weights, [&](std::string_view bytes) {
             hash.add(bytes);
             send(bytes);
-        };
-        for (std::span<const std::byte> piece : parts.weights) {
-            send_hashed({reinterpret_cast<const char*>(piece.data()), piece.size()});
-            const uint64_t size = at - layout.weights_at();
-            send_hashed(std::string_view(zeros).substr(0, round_up(size, piece_alignment) - size));
-        }
+        });
     }
     fill_to(layout.check_at());
     send(layout.back(hash.finish()));
@@ -193,6 +188,14 @@ std::vector<uint64_t> weights_offsets(const WeightsSource& weights) {
 uint64_t weights_size(const WeightsSource& weights) {
     if (weights.empty()) return 0;
     return round_up(weights_offsets(weights).back() + weights.back().size(), piece_alignment);
+}
+
+void emit_weights(const WeightsSource& weights, const std::function<void(std::string_view)>& put) {
+    const std::string zeros(piece_alignment, '\0');
+    for (std::span<const std::byte> piece : weights) {
+        put({reinterpret_cast<const char*>(piece.data()), piece.size()});
+        put(std::string_view(zeros).substr(0, round_up(piece.size(), piece_alignment) - piece.size()));
+    }
 }
 
 void write_artifact(const std::filesystem::path& path, const ArtifactParts& parts, Diagnostics& diagnostics) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,6 +26,8 @@ using WeightsSource = std::vector<std::span<const std::byte>>;
 // The offset of each piece in the section; the size of the whole, which the manifest states as weights.bytes.
 std::vector<uint64_t> weights_offsets(const WeightsSource& weights);
 uint64_t weights_size(const WeightsSource& weights);
+// Sends the section to `put`, in order.
+void emit_weights(const WeightsSource& weights, const std::function<void(std::string_view)>& put);
 
 struct ArtifactParts {
     std::string_view shared_object; // as the linker wrote it, with its section table

@@ -1,41 +1,17 @@
 #include "codegen/cxx_module.hpp"
 
 #include "codegen/lld.hpp"
+#include "support/elf.hpp"
 
 #include <fmt/format.h>
 
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <system_error>
 
-#include <elf.h>
-
 namespace cuvil {
 
 static std::string stem(const std::string& name) { return std::filesystem::path(name).stem(); }
-
-// The names that an ELF object, as Clang writes it, defines for other objects.
-static std::vector<std::string> defined_names(const std::string& object) {
-    const auto at = [&]<class T>(uint64_t offset, T value) {
-        std::memcpy(&value, object.data() + offset, sizeof(T));
-        return value;
-    };
-    const auto header = at(0, Elf64_Ehdr());
-    const auto section = [&](size_t i) { return at(header.e_shoff + i * sizeof(Elf64_Shdr), Elf64_Shdr()); };
-    std::vector<std::string> names;
-    for (size_t i = 0; i < header.e_shnum; ++i) {
-        const Elf64_Shdr table = section(i);
-        if (table.sh_type != SHT_SYMTAB) continue;
-        const char* const strings = object.data() + section(table.sh_link).sh_offset;
-        for (uint64_t offset = 0; offset < table.sh_size; offset += sizeof(Elf64_Sym)) {
-            const auto symbol = at(table.sh_offset + offset, Elf64_Sym());
-            if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL && symbol.st_shndx != SHN_UNDEF)
-                names.push_back(strings + symbol.st_name);
-        }
-    }
-    return names;
-}
 
 // The linker keeps one copy of a template or inline function, whatever level it is of. Throws where two levels define
 // the same name: older processors would meet instructions they lack, newer ones run the slow code.
@@ -96,7 +72,7 @@ std::vector<std::pair<std::string, std::string>> CXXModule::emit(Output output,
     return emitted;
 }
 
-std::string CXXModule::compile(const CXXCompileOptions& options, Diagnostics& diag) const {
+std::vector<std::string> CXXModule::objects(const CXXCompileOptions& options) const {
     std::vector<std::string> objects;
     for (auto& [name, bytes] : emit(Output::Object, options)) objects.push_back(std::move(bytes));
 
@@ -104,19 +80,34 @@ std::string CXXModule::compile(const CXXCompileOptions& options, Diagnostics& di
     size_t next = 0;
     for (const CXXSource& source : sources)
         for (const std::string& level : source.levels) check.add(level, objects[next++]);
+    return objects;
+}
 
-    const std::string exported[] = {"cuvil_program_1"};
+// What link(errors) gives, or a refusal where it has no temporary file.
+template <class Link> static std::string linked(Link link, Diagnostics& diag) {
     std::string errors;
-    std::string linked;
+    std::string result;
     try {
-        linked = link_shared(objects, exported, errors);
+        result = link(errors);
     } catch (const std::system_error& error) {
         diag.error("temporary-file", std::string("cannot write a temporary file: ") + error.what())
             .suggest("set TMPDIR to a folder that can be written");
         diag.stop_if_errors();
     }
-    if (linked.empty()) throw InternalError("the emitted code does not link\n" + errors);
-    return linked;
+    if (result.empty()) throw InternalError("the emitted code does not link\n" + errors);
+    return result;
+}
+
+std::string CXXModule::compile(const CXXCompileOptions& options, Diagnostics& diag) const {
+    const std::string exported[] = {"cuvil_program_1"};
+    const std::vector<std::string> parts = objects(options);
+    return linked([&](std::string& errors) { return link_shared(parts, exported, errors); }, diag);
+}
+
+std::string CXXModule::compile_relocatable(const CXXCompileOptions& options, const VisibleNames& names,
+                                           Diagnostics& diag) const {
+    const std::vector<std::string> parts = objects(options);
+    return with_names(linked([&](std::string& errors) { return join_objects(parts, errors); }, diag), names);
 }
 
 } // namespace cuvil

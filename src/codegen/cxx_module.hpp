@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/clang.hpp"
+#include "codegen/objcopy.hpp"
 #include "cuvil/diagnostic.hpp"
 
 #include <string>
@@ -38,8 +39,15 @@ public:
     // can be written. Throws InternalError, with the tool's words, when Clang or LLD does, and Cancelled.
     std::string compile(const CXXCompileOptions& options, Diagnostics& diag) const;
 
+    // One relocatable object that shows these names to others. Refuses and throws as compile does.
+    std::string compile_relocatable(const CXXCompileOptions& options, const VisibleNames& names,
+                                    Diagnostics& diag) const;
+
     // (name, text or bytes) of each source on each of its levels: {"main.v3.s", ...}. Throws as compile does.
     std::vector<std::pair<std::string, std::string>> emit(Output output, const CXXCompileOptions& options) const;
+
+private:
+    std::vector<std::string> objects(const CXXCompileOptions& options) const;
 };
 
 } // namespace cuvil

@@ -133,6 +133,16 @@ std::string literal_text(const Program& program, const Value& value) {
     CUVIL_ASSERT(false, "a literal of " + value.type().text());
 }
 
+std::string cxx_dtype(DType dtype) {
+    int code = dtype == DType::Bool         ? 6
+               : dtype == DType::BF16       ? 4
+               : is_floating(dtype)         ? 2
+               : is_unsigned_integer(dtype) ? 1
+               : is_signed_integer(dtype)   ? 0
+                                            : 5;
+    return fmt::format("{{{}, {}, 1}}", code, size_of(dtype) * 8);
+}
+
 std::string harmless(std::string_view text) {
     std::string out;
     // The linker would read what follows an @ as a version.

@@ -55,6 +55,9 @@ std::string number_text(double value);
 // The one element of a literal as a C++ constant that keeps its bits: "f32(0x1.8p+1f)".
 std::string literal_text(const Program& program, const Value& value);
 
+// The C ABI's cuvil_dtype of a tensor's elements: "{2, 32, 1}".
+std::string cxx_dtype(DType dtype);
+
 // Text that may stand in a comment, a string or a symbol of generated code: printable ASCII without quotes, backslashes
 // and @.
 std::string harmless(std::string_view text);

@@ -3,6 +3,9 @@
 namespace cuvil {
 namespace {
 
+// Before the slots: the word of failures, on a line of its own.
+constexpr int64_t workspace_header = 64;
+
 class EntryWriter {
 public:
     EntryWriter(const Program& program, Plan& plan, const std::vector<std::string>& levels)
@@ -155,7 +158,7 @@ private:
     void write_workspace_size(CxxText& out) const {
         out.open("u64 workspace_size([[maybe_unused]] const i64* d, i32) {{");
         out.line("CheckedSizes sizes;");
-        out.line("i64 bytes = 64;");
+        out.line("i64 bytes = {};", workspace_header);
         for (const Slot& slot : plan_.slots)
             out.line("bytes = sizes.add(bytes, sizes.aligned({}));", checked_size_text(plan_, slot.size));
         out.line("return sizes.overflow ? UINT64_MAX : static_cast<u64>(bytes);");
@@ -171,6 +174,15 @@ private:
 
 std::string entry_source(const Program& program, Plan& plan, const std::vector<std::string>& levels) {
     return EntryWriter(program, plan, levels).source();
+}
+
+std::optional<int64_t> fixed_workspace_size(const Plan& plan) {
+    int64_t bytes = workspace_header;
+    for (const Slot& slot : plan.slots) {
+        const auto size = slot.size.constant();
+        if (!size || __builtin_add_overflow(bytes, (*size + 63) / 64 * 64, &bytes)) return std::nullopt;
+    }
+    return bytes;
 }
 
 } // namespace cuvil

@@ -75,31 +75,15 @@ static std::string version_script(std::span<const std::string> exported_symbols)
 // LLD signs its output with a version that differs between distributions; INSERT keeps its default layout otherwise.
 static constexpr std::string_view unsigned_output = "SECTIONS { /DISCARD/ : { *(.comment) } } INSERT AFTER .text;";
 
-std::string link_shared(std::span<const std::string> objects, std::span<const std::string> exported_symbols,
+// Runs LLD on objects in memory; returns what it wrote, or an empty string with its text in `diagnostics`.
+static std::string link(std::span<const std::string> objects, std::vector<std::string> arguments,
                         std::string& diagnostics) {
     const TemporaryFolder folder;
-    const std::filesystem::path output = folder.path() / "linked.so";
-    const MemoryFile versions(version_script(exported_symbols));
-    const MemoryFile script(unsigned_output);
+    const std::filesystem::path output = folder.path() / "linked";
     std::vector<MemoryFile> inputs;
     for (const std::string& object : objects) inputs.emplace_back(object);
-
-    std::vector<std::string> arguments = {
-        "ld.lld",
-        "-shared",
-        "-melf_x86_64",
-        "-zseparate-code",
-        "--no-undefined",
-        "--gc-sections",
-        "-Bsymbolic",
-        "--hash-style=gnu",
-        "--build-id=fast",
-        "--threads=1",
-        "--color-diagnostics=never",
-        "--version-script=" + versions.path(),
-        "--script=" + script.path(),
-        "--output=" + output.string(),
-    };
+    arguments.insert(arguments.begin(), {"ld.lld", "-melf_x86_64", "--threads=1", "--color-diagnostics=never"});
+    arguments.push_back("--output=" + output.string());
     for (const MemoryFile& input : inputs) arguments.push_back(input.path());
     std::vector<const char*> words;
     words.reserve(arguments.size());
@@ -121,6 +105,29 @@ std::string link_shared(std::span<const std::string> objects, std::span<const st
     }
     const MappedFile linked(output);
     return std::string(linked.text());
+}
+
+std::string link_shared(std::span<const std::string> objects, std::span<const std::string> exported_symbols,
+                        std::string& diagnostics) {
+    const MemoryFile versions(version_script(exported_symbols));
+    const MemoryFile script(unsigned_output);
+    return link(objects,
+                {
+                    "-shared",
+                    "-zseparate-code",
+                    "--no-undefined",
+                    "--gc-sections",
+                    "-Bsymbolic",
+                    "--hash-style=gnu",
+                    "--build-id=fast",
+                    "--version-script=" + versions.path(),
+                    "--script=" + script.path(),
+                },
+                diagnostics);
+}
+
+std::string join_objects(std::span<const std::string> objects, std::string& diagnostics) {
+    return link(objects, {"-r"}, diagnostics);
 }
 
 } // namespace cuvil

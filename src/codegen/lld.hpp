@@ -1,4 +1,4 @@
-// LLD inside the process: objects in memory in, a shared object in memory out.
+// LLD inside the process: objects in memory in, one object in memory out.
 #pragma once
 
 #include <span>
@@ -12,5 +12,8 @@ namespace cuvil {
 // several threads take turns.
 std::string link_shared(std::span<const std::string> objects, std::span<const std::string> exported_symbols,
                         std::string& diagnostics);
+
+// Joins ELF objects into one relocatable object with all their sections and names. Otherwise as link_shared.
+std::string join_objects(std::span<const std::string> objects, std::string& diagnostics);
 
 } // namespace cuvil

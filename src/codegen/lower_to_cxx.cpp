@@ -40,16 +40,6 @@ constexpr std::string_view kernel_headers = R"(#include "kernels/attention.hpp"
 #include "kernels/suppress.hpp"
 )";
 
-std::string cxx_dtype(DType dtype) {
-    int code = dtype == DType::Bool         ? 6
-               : dtype == DType::BF16       ? 4
-               : is_floating(dtype)         ? 2
-               : is_unsigned_integer(dtype) ? 1
-               : is_signed_integer(dtype)   ? 0
-                                            : 5;
-    return fmt::format("{{{}, {}, 1}}", code, size_of(dtype) * 8);
-}
-
 class ProgramWriter {
 public:
     ProgramWriter(const Program& program, Plan& plan, const std::vector<std::string>& levels)

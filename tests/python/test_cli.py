@@ -122,7 +122,7 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "extra"], "unexpected argument 'extra'"),
         (["compile", "m.cuir", "--isa", "v9"], "no level 'v9'"),
         (["compile", "m.cuir", "--target", "cpu-x86-46"], "did you mean cpu-x86-64"),
-        (["compile", "m.cuir", "--emit", "exe"], "module, ir, cxx, llvm, asm"),
+        (["compile", "m.cuir", "--emit", "exe"], "module, ir, cxx, llvm, asm, static, obj, header"),
         (["compile", "m.cuir", "--opt-level", "O9"], "O0, O1, O2 and O3"),
         (["compile", "m.cuir", "--input-shape", "x"], "NAME:1x3x224x224"),
         (["compile", "m.cuir", "--input-shape", "x:1x-3"], "no shape"),

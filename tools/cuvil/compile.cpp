@@ -20,6 +20,7 @@ struct Options {
     std::string model;
     std::string output;
     std::string emit = "module";
+    std::string name;
     std::string report;
     CompileArguments compile;
 };
@@ -148,6 +149,24 @@ int write_module(const Options& o, const CompileOptions& options, Console& conso
     return Done;
 }
 
+// What a C program links: files beside each other.
+int write_for_c(const Options& o, const CompileOptions& options, Emit what, Console& console) {
+    if (o.output == "-") throw UsageError("-o -: an object is no text; name a file");
+    const auto start = std::chrono::steady_clock::now();
+    const std::string stem = fs::path(o.model).stem().string(), suffix = what == Emit::Static ? ".a" : ".o";
+    fs::path path = o.output.empty() ? fs::path(stem + suffix) : fs::path(o.output);
+    if (o.output.ends_with('/') || fs::is_directory(path)) path /= stem + suffix;
+    if (path.extension() == ".h") throw UsageError("-o " + o.output + ": this is what the header is called");
+    expect_output(path, o.model);
+    if (what == Emit::Static) expect_output(fs::path(path).replace_extension(".h"), o.model);
+    Diagnostics diag;
+    const std::vector<fs::path> written = write_library({.path = o.model}, what, path, options, diag);
+    console.end_progress();
+    console.show(diag);
+    for (const fs::path& file : written) say_done(console, file, fs::file_size(file), seconds_since(start));
+    return Done;
+}
+
 } // namespace
 
 Action add_compile(CLI::App& verb) {
@@ -156,7 +175,13 @@ Action add_compile(CLI::App& verb) {
     verb.add_option("-o,--output", o->output,
                     "The file to write (default: the model's name, here); - for texts on stdout")
         ->option_text("FILE");
-    verb.add_option("--emit", o->emit, "What to write: module (default), ir, cxx, llvm, asm")->option_text("WHAT");
+    verb.add_option("--emit", o->emit,
+                    "What to write: module (default), ir, cxx, llvm, asm; for C programs static (an archive and a "
+                    "header), obj, header")
+        ->option_text("WHAT");
+    verb.add_option("--name", o->name,
+                    "What the C functions' names begin with (default: the output's name, made an identifier)")
+        ->option_text("NAME");
     o->compile.add_to(verb);
     verb.add_option("--report", o->report,
                     "Write stages, steps and diagnostics to this file as JSON, also of a refusal")
@@ -168,17 +193,32 @@ Examples:
   cuvil compile model.onnx --dynamic x:N,3,H,W --attach tokenizer.json
   cuvil compile model.onnx --report report.json --verbose
   cuvil compile model.onnx --emit=cxx -o - | less
+  cuvil compile resnet18.onnx --emit=static && gcc main.c resnet18.a -o main
   cuvil compile model.onnx --print-after CanonicalizePass
 
 The last line on stdout says file, size and seconds. A module is written whole or not at all.)");
     return [o](Console& console) {
-        const CompileOptions options = o->compile.options(console);
-        const Emit what = choice<Emit>(
-            "--emit", o->emit,
-            {{"module", Emit::Module}, {"ir", Emit::Ir}, {"cxx", Emit::Cxx}, {"llvm", Emit::Llvm}, {"asm", Emit::Asm}});
+        CompileOptions options = o->compile.options(console);
+        const Emit what = choice<Emit>("--emit", o->emit,
+                                       {{"module", Emit::Module},
+                                        {"ir", Emit::Ir},
+                                        {"cxx", Emit::Cxx},
+                                        {"llvm", Emit::Llvm},
+                                        {"asm", Emit::Asm},
+                                        {"static", Emit::Static},
+                                        {"obj", Emit::Object},
+                                        {"header", Emit::Header}});
+        const bool is_for_c = what == Emit::Static || what == Emit::Object || what == Emit::Header;
+        if (!is_for_c && !o->name.empty()) throw UsageError("--name is for --emit=static, obj and header");
+        if (is_for_c && !options.attachments.empty()) throw UsageError("--attach puts files into modules alone");
+        if (is_for_c && !options.stop_after.empty()) throw UsageError("--stop-after prints IR: leave --emit out");
+        options.library_name = o->name;
+        if (what == Emit::Header && o->name.empty() && !o->output.empty() && o->output != "-")
+            options.library_name = library_name(text_path(*o, {"h", ""}, 1));
         const bool is_module = what == Emit::Module && options.stop_after.empty();
         if (!is_module && !o->report.empty()) throw UsageError("--report tells about modules: leave --emit out");
         if (is_module) return write_module(*o, options, console);
+        if (what == Emit::Static || what == Emit::Object) return write_for_c(*o, options, what, console);
         return write_texts(*o, options, options.stop_after.empty() ? what : Emit::Ir, console);
     };
 }
