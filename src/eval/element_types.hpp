@@ -6,6 +6,16 @@
 
 namespace cuvil::evaluation {
 
+// fma is exact on every processor, but a call of the C library where code has to run on all of them. A function with
+// this mark has the instruction; it may be called where has_quick_fma() says so, and gives the same bits.
+#if defined(__x86_64__)
+#define WITH_FMA [[gnu::target("avx2,fma")]]
+inline bool has_quick_fma() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+#else
+#define WITH_FMA
+inline bool has_quick_fma() { return false; }
+#endif
+
 template <class T> inline constexpr std::string_view type_name = "";
 template <> inline constexpr std::string_view type_name<f64> = "f64";
 template <> inline constexpr std::string_view type_name<f32> = "f32";

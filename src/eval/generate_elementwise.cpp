@@ -1,8 +1,10 @@
 // Writes the sources of src/eval that hold one function for each op with a scalar lowering: the op's expression as a
-// lambda over the kernels' vectors, for each dtype that the op accepts.
+// lambda over the kernels' vectors, for each dtype that the op accepts. And a header with the activations of recurrent
+// layers.
 //
-//     generate_elementwise ELEMENTWISE.CPP CAST.CPP
+//     generate_elementwise ELEMENTWISE.CPP CAST.CPP ACTIVATIONS.HPP
 #include "ops/op_table.hpp"
+#include "ops/recurrent.hpp"
 
 #include <fmt/format.h>
 
@@ -97,6 +99,24 @@ std::string cast_source(const OpDef& cast) {
                        types_of(cast.operands.back()), lambda_of(cast));
 }
 
+std::string activations_header() {
+    std::string cases;
+    for (const RecurrentActivation& activation : recurrent_activations())
+        cases +=
+            fmt::format("    if (name == \"{}\") return lanes_of<T>({});\n", activation.name, activation.expression);
+    return fmt::format("#pragma once\n"
+                       "#include \"kernels/math.hpp\"\n"
+                       "#include <string_view>\n\n"
+                       "namespace cuvil::evaluation {{\n\n"
+                       "template <class T>\n"
+                       "INLINE lanes_of<T> activate(std::string_view name, lanes_of<T> alpha, lanes_of<T> beta, "
+                       "lanes_of<T> v) {{\n{}"
+                       "    return v;\n"
+                       "}}\n\n"
+                       "}} // namespace cuvil::evaluation\n",
+                       cases);
+}
+
 bool write(const char* path, const std::string& text) {
     std::ofstream file(path, std::ios::binary);
     file << text;
@@ -107,9 +127,10 @@ bool write(const char* path, const std::string& text) {
 } // namespace cuvil
 
 int main(int argc, char** argv) {
-    if (argc != 3) return 2;
+    if (argc != 4) return 2;
     const cuvil::OpDef* cast = cuvil::builtin_op_table().find("cast");
     bool written = cuvil::write(argv[1], cuvil::elementwise_source(cuvil::builtin_ops())) &&
-                   cuvil::write(argv[2], cuvil::cast_source(*cast));
+                   cuvil::write(argv[2], cuvil::cast_source(*cast)) &&
+                   cuvil::write(argv[3], cuvil::activations_header());
     return written ? 0 : 1;
 }

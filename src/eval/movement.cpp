@@ -122,21 +122,4 @@ bool range(const Array& start, const Array& delta, const Result& y) {
     });
 }
 
-bool gather(const Array& x, const Array& indices, int64_t axis, const Result& y) {
-    int64_t outer = 1, inner = 1;
-    for (size_t i = 0; i < x.shape.size(); i++) {
-        if (static_cast<int64_t>(i) < axis) outer *= x.shape[i];
-        if (static_cast<int64_t>(i) > axis) inner *= x.shape[i];
-    }
-    int64_t size = x.shape[static_cast<size_t>(axis)], count = indices.count(), wrong = -1;
-    bool known = false;
-    with_size(x.element_size, [&]<class T>() {
-        known = with_type(indices.type, Types<i64, i32>(), [&]<class I>() {
-            wrong = cuvil::gather<T, I>(outer, size, inner, count, {0, outer * count}, elements<T>(x),
-                                        elements<I>(indices), elements<T>(y));
-        });
-    });
-    return known && wrong < 0;
-}
-
 } // namespace cuvil::evaluation

@@ -2,10 +2,12 @@
 #include "kernels/reduce.hpp"
 
 #include "eval/element_types.hpp"
+#include "kernels/math.hpp"
+#include "kernels/norm.hpp"
 #include "kernels/softmax.hpp"
 
 #include <algorithm>
-#include <numeric>
+#include <optional>
 
 namespace cuvil::evaluation {
 namespace {
@@ -75,15 +77,48 @@ bool reduce(std::string_view family, const Array& x, const Ints& axes, const Res
     return reduce_extent(family, extent_of(moved->shape, first, x.shape.size()), *moved, y);
 }
 
-bool softmax(const Array& x, int64_t axis, bool logarithm, const Result& y) {
+bool softmax(std::string_view op, const Array& x, int64_t axis, const Result& y) {
     auto first = static_cast<size_t>(axis);
     Extent e = extent_of(x.shape, first, first + 1);
     return with_type(x.type, FloatingTypes(), [&]<class T>() {
         Range columns{0, e.outer * e.inner};
-        if (logarithm)
+        if (op == "log_softmax")
             log_softmax<T>(e.outer, e.n, e.inner, columns, elements<T>(x), elements<T>(y));
+        else if (op == "hardmax")
+            hardmax<T>(e.outer, e.n, e.inner, columns, elements<T>(x), elements<T>(y));
         else
             cuvil::softmax<T>(e.outer, e.n, e.inner, columns, elements<T>(x), elements<T>(y));
+    });
+}
+
+bool layer_norm(const Array& x, const Array* scale, const Array* bias, int64_t axis, double epsilon, const Result& y) {
+    Extent e = extent_of(x.shape, static_cast<size_t>(axis), x.shape.size());
+    return with_type(x.type, FloatingTypes(), [&]<class T>() {
+        cuvil::layer_norm<T>(e.n, static_cast<T>(epsilon), {0, e.outer}, elements<T>(x),
+                             scale ? elements<T>(*scale) : nullptr, bias ? elements<T>(*bias) : nullptr,
+                             elements<T>(y));
+    });
+}
+
+bool rms_norm(const Array& x, const Array* scale, int64_t axis, double epsilon, const Result& y) {
+    Extent e = extent_of(x.shape, static_cast<size_t>(axis), x.shape.size());
+    return with_type(x.type, FloatingTypes(), [&]<class T>() {
+        cuvil::rms_norm<T>(e.n, static_cast<T>(epsilon), {0, e.outer}, elements<T>(x),
+                           scale ? elements<T>(*scale) : nullptr, elements<T>(y));
+    });
+}
+
+// By the definition, in its order.
+bool batch_norm(std::span<const Array> x, double epsilon, const Result& y) {
+    Extent e = extent_of(x[0].shape, 1, 2);
+    return with_type(y.type, FloatingTypes(), [&]<class T>() {
+        for (i64 plane = 0; plane < e.outer * e.n; plane++) {
+            i64 channel = plane % e.n;
+            T scale = elements<T>(x[1])[channel], bias = elements<T>(x[2])[channel], mean = elements<T>(x[3])[channel];
+            T deviation = sqrt(elements<T>(x[4])[channel] + static_cast<T>(epsilon));
+            for (i64 i = plane * e.inner; i < (plane + 1) * e.inner; i++)
+                elements<T>(y)[i] = (elements<T>(x[0])[i] - mean) / deviation * scale + bias;
+        }
     });
 }
 

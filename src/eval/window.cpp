@@ -1,70 +1,168 @@
-// Matrix products, convolutions and pooling.
+// Convolutions and pooling.
 #include "kernels/conv.hpp"
 
 #include "eval/element_types.hpp"
-#include "kernels/gemm.hpp"
+#include "kernels/conv_transpose.hpp"
 #include "kernels/pool.hpp"
 
 namespace cuvil::evaluation {
+namespace {
 
-bool matmul(const Array& a, const Array& b, const Result& y) {
-    size_t rank = a.shape.size();
-    i64 m = a.shape[rank - 2], k = a.shape[rank - 1], n = b.shape.back();
-    i64 stacks = 1;
-    for (size_t i = 0; i + 2 < rank; i++) stacks *= a.shape[i];
-    i64 b_step = b.shape.size() == 2 ? 0 : k * n;
-    return with_type(y.type, NumberTypes(), [&]<class T>() {
-        for (i64 i = 0; i < stacks; i++)
-            matmul_any<T>(m, n, k, elements<T>(a) + i * m * k, k, 1, elements<T>(b) + i * b_step, n, 1,
-                          elements<T>(y) + i * m * n, n);
-    });
+// Calls f.operator()<Rank>() for images of two or three axes.
+template <class F> bool with_axes(size_t axes, F f) {
+    switch (axes) {
+    case 2: return f.template operator()<2>();
+    case 3: return f.template operator()<3>();
+    default: return false;
+    }
 }
 
-bool conv2d(const Array& x, const Array& weight, const Array* bias, const Window& w, int64_t groups, const Result& y) {
-    ConvAny<2> p{x.shape[0], x.shape[1], weight.shape[0], groups, {}, {}, {}, {}, {}, {}};
-    for (size_t i = 0; i < 2; i++) {
-        p.in[i] = x.shape[2 + i];
-        p.out[i] = y.shape[2 + i];
-        p.kernel[i] = weight.shape[2 + i];
+// `in` and `out` are the sizes of images, channels aside.
+template <int Rank>
+ConvAny<Rank> convolution(const Array& x, int64_t groups, const Window& w, const int64_t* in, const int64_t* out,
+                          const int64_t* kernel, int64_t outputs) {
+    ConvAny<Rank> p{x.shape[0], x.shape[1], outputs, groups, {}, {}, {}, {}, {}, {}};
+    for (size_t i = 0; i < Rank; i++) {
+        p.in[i] = in[i];
+        p.out[i] = out[i];
+        p.kernel[i] = kernel[i];
         p.stride[i] = w.strides[i];
         p.dilation[i] = w.dilations[i];
         p.pad[i] = w.pads[i];
     }
-    return with_type(y.type, NumberTypes(), [&]<class T>() {
-        for (i64 task = 0; task < conv_any_tasks(p); task++)
-            conv_any<T, 2>(p, task, elements<T>(x), elements<T>(weight), bias ? elements<T>(*bias) : nullptr,
-                           elements<T>(y));
-    });
+    return p;
 }
 
-namespace {
-
-PoolAny<2> pooling(const Array& x, const Window& w, bool count_include_pad, const Result& y) {
-    PoolAny<2> p{x.shape[0] * x.shape[1], {}, {}, {}, {}, {}, {}, {}, count_include_pad};
-    for (size_t i = 0; i < 2; i++) {
+template <int Rank> PoolAny<Rank> pooling(const Array& x, const Window& w, bool count_include_pad, const Result& y) {
+    PoolAny<Rank> p{x.shape[0] * x.shape[1], {}, {}, {}, {}, {}, {}, {}, count_include_pad};
+    for (size_t i = 0; i < Rank; i++) {
         p.in[i] = x.shape[2 + i];
         p.out[i] = y.shape[2 + i];
         p.kernel[i] = w.kernel[i];
         p.stride[i] = w.strides[i];
         p.dilation[i] = w.dilations[i];
         p.pad[i] = w.pads[i];
-        p.pad_end[i] = w.pads[2 + i];
+        p.pad_end[i] = w.pads[Rank + i];
     }
     return p;
 }
 
 } // namespace
 
+namespace {
+
+template <class T, int Rank>
+INLINE void conv_all(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
+    for (i64 task = 0; task < conv_any_tasks(p); task++) conv_any<T, Rank>(p, task, x, weights, bias, y);
+}
+template <class T, int Rank>
+WITH_FMA void conv_all_quickly(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
+    conv_all(p, x, weights, bias, y);
+}
+
+// Each element of x times the window, added up where it lies: plane by plane, taps in rising order, a row of x at once.
+template <class T, int Rank>
+INLINE void conv_transpose_all(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
+    constexpr int last = Rank - 1;
+    const i64 channels = p.c / p.groups, outputs = p.k / p.groups;
+    const i64 in_size = elements_of(p.in), out_size = elements_of(p.out), taps = elements_of(p.kernel);
+    for (i64 plane = 0; plane < p.n * p.k; plane++) {
+        const i64 k = plane % p.k;
+        T* image = y + plane * out_size;
+        for (i64 o = 0; o < out_size; o++) image[o] = bias != nullptr ? bias[k] : T(0);
+        for (i64 i = 0; i < channels; i++) {
+            const i64 c = k / outputs * channels + i;
+            const T* from = x + (plane / p.k * p.c + c) * in_size;
+            const T* w = weights + (c * outputs + k % outputs) * taps;
+            for (i64 tap = 0; tap < taps; tap++) {
+                for (i64 row = 0; row < in_size; row += p.in[last]) {
+                    // Where the window's tap lies for the first element of the row, axis by axis from the inside.
+                    i64 row_left = row / p.in[last], tap_left = tap / p.kernel[last], offset = 0, step = p.out[last];
+                    bool is_outside = false;
+                    for (int d = last - 1; d >= 0; d--) {
+                        const i64 at =
+                            row_left % p.in[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
+                        is_outside |= at < 0 || at >= p.out[d];
+                        offset += at * step;
+                        step *= p.out[d];
+                        row_left /= p.in[d];
+                        tap_left /= p.kernel[d];
+                    }
+                    if (is_outside) continue;
+                    const i64 first = tap % p.kernel[last] * p.dilation[last] - p.pad[last];
+                    for (i64 column = 0; column < p.in[last]; column++) {
+                        const i64 at = column * p.stride[last] + first;
+                        if (at >= 0 && at < p.out[last])
+                            image[offset + at] = fma(from[row + column], w[tap], image[offset + at]);
+                    }
+                }
+            }
+        }
+    }
+}
+template <class T, int Rank>
+WITH_FMA void conv_transpose_all_quickly(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
+    conv_transpose_all(p, x, weights, bias, y);
+}
+
+} // namespace
+
+bool conv(const Array& x, const Array& weight, const Array* bias, const Window& w, int64_t groups, const Result& y) {
+    return with_axes(x.shape.size() - 2, [&]<int Rank>() {
+        auto p = convolution<Rank>(x, groups, w, &x.shape[2], &y.shape[2], &weight.shape[2], y.shape[1]);
+        return with_type(y.type, NumberTypes(), [&]<class T>() {
+            auto run = is_float<T> && has_quick_fma() ? conv_all_quickly<T, Rank> : conv_all<T, Rank>;
+            run(p, elements<T>(x), elements<T>(weight), bias ? elements<T>(*bias) : nullptr, elements<T>(y));
+        });
+    });
+}
+
+bool conv_transpose(const Array& x, const Array& weight, const Array* bias, const Window& w, int64_t groups,
+                    const Result& y) {
+    return with_axes(x.shape.size() - 2, [&]<int Rank>() {
+        auto p = convolution<Rank>(x, groups, w, &x.shape[2], &y.shape[2], &weight.shape[2], y.shape[1]);
+        return with_type(y.type, NumberTypes(), [&]<class T>() {
+            auto run =
+                is_float<T> && has_quick_fma() ? conv_transpose_all_quickly<T, Rank> : conv_transpose_all<T, Rank>;
+            run(p, elements<T>(x), elements<T>(weight), bias ? elements<T>(*bias) : nullptr, elements<T>(y));
+        });
+    });
+}
+
+bool col2im(const Array& x, const Window& w, const std::vector<int64_t>& counts, const Result& y) {
+    return with_axes(counts.size(), [&]<int Rank>() {
+        auto p = convolution<Rank>(x, 1, w, counts.data(), &y.shape[2], w.kernel.data(), y.shape[1]);
+        p.c = y.shape[1];
+        return with_type(y.type, NumberTypes(),
+                         [&]<class T>() { cuvil::col2im<T, Rank>(p, {0, p.n * p.c}, elements<T>(x), elements<T>(y)); });
+    });
+}
+
 bool max_pool2d(const Array& x, const Window& window, const Result& y) {
-    PoolAny<2> p = pooling(x, window, false, y);
+    auto p = pooling<2>(x, window, false, y);
     return with_type(y.type, NumberTypes(),
                      [&]<class T>() { pool_any<T, 2, Max>(p, {0, p.planes}, elements<T>(x), elements<T>(y)); });
 }
 
 bool avg_pool2d(const Array& x, const Window& window, bool count_include_pad, const Result& y) {
-    PoolAny<2> p = pooling(x, window, count_include_pad, y);
+    auto p = pooling<2>(x, window, count_include_pad, y);
     return with_type(y.type, FloatingTypes(),
                      [&]<class T>() { pool_any<T, 2, Mean>(p, {0, p.planes}, elements<T>(x), elements<T>(y)); });
+}
+
+bool sum_pool2d(const Array& x, const Window& window, const Result& y) {
+    auto p = pooling<2>(x, window, false, y);
+    return with_type(y.type, NumberTypes(),
+                     [&]<class T>() { pool_any<T, 2, Sum>(p, {0, p.planes}, elements<T>(x), elements<T>(y)); });
+}
+
+bool pool_indices(const Array& x, const Window& window, bool column_major, const Result& y) {
+    return with_axes(x.shape.size() - 2, [&]<int Rank>() {
+        auto p = pooling<Rank>(x, window, false, y);
+        return with_type(x.type, NumberTypes(), [&]<class T>() {
+            cuvil::pool_indices<T, Rank>(p, {0, p.planes}, column_major, elements<T>(x), elements<i64>(y));
+        });
+    });
 }
 
 } // namespace cuvil::evaluation

@@ -9,11 +9,7 @@
 namespace cuvil {
 namespace {
 
-struct Activation {
-    std::string_view name, expression;
-};
-
-constexpr Activation activations[] = {
+constexpr RecurrentActivation activations[] = {
     {"affine", "alpha * v + beta"},
     {"elu", "select(v < splat(T(0)), alpha * (exp(v) - splat(T(1))), v)"},
     {"hard_sigmoid", "maximum(minimum(alpha * v + beta, splat(T(1))), splat(T(0)))"},
@@ -123,8 +119,10 @@ const OpDef defs[] = {
 
 } // namespace
 
+std::span<const RecurrentActivation> recurrent_activations() { return activations; }
+
 std::string_view recurrent_activation(std::string_view name) {
-    const auto* found = std::ranges::find(activations, name, &Activation::name);
+    const auto* found = std::ranges::find(activations, name, &RecurrentActivation::name);
     return found == std::end(activations) ? std::string_view() : found->expression;
 }
 
