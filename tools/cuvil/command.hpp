@@ -21,6 +21,7 @@ Action add_compile(CLI::App& verb);
 Action add_run(CLI::App& verb);
 Action add_bench(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
+Action add_verify(CLI::App& verb);
 Action add_targets(CLI::App& verb);
 Action add_ops(CLI::App& verb);
 Action add_completion(CLI::App& verb);

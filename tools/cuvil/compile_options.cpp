@@ -27,7 +27,8 @@ void expect_pass(const std::string& name, const char* option, bool takes_all) {
 } // namespace
 
 void CompileArguments::add_to(CLI::App& verb) {
-    verb.add_option("--target", target_, "cpu-x86-64 (default), or native: this CPU only; see cuvil targets")
+    verb.add_option("--target", target_,
+                    fmt::format("cpu-x86-64, or native: this CPU only; see cuvil targets (default: {})", target_))
         ->option_text("TARGET");
     verb.add_option("--isa", levels_, "Only these levels of the target, as v3,v4 (default: all)")
         ->option_text("LEVELS")

@@ -12,12 +12,13 @@ namespace cuvil::cli {
 
 class CompileArguments {
 public:
+    explicit CompileArguments(std::string target = "cpu-x86-64") : target_(std::move(target)) {}
     void add_to(CLI::App& verb);
     // Throws UsageError for what no model could make right. Dumps, progress and Ctrl-C are connected to the console.
     CompileOptions options(Console& console) const;
 
 private:
-    std::string target_ = "cpu-x86-64";
+    std::string target_;
     std::vector<std::string> levels_;
     std::string opt_level_ = "O2";
     unsigned jobs_ = 0;

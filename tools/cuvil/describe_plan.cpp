@@ -27,15 +27,6 @@ std::string joined(const Json& list) {
     return text;
 }
 
-std::optional<int64_t> value_of(const std::string& formula, const Sizes& sizes) {
-    const std::optional<Dim> dim = parse_dim(formula);
-    if (!dim) return std::nullopt;
-    return dim->evaluate([&](const std::string& symbol) -> std::optional<int64_t> {
-        const auto given = sizes.find(symbol);
-        return given == sizes.end() ? std::nullopt : std::optional(given->second);
-    });
-}
-
 // Of an input or output.
 std::optional<int64_t> bytes_of(const Json& port, const Sizes& sizes) {
     if (port.at("kind") != "tensor" || !port.at("shape").is_array()) return std::nullopt;
@@ -52,22 +43,6 @@ Json number_or_null(const std::optional<int64_t>& value) { return value ? Json(*
 std::string bytes_text(const Json& bytes) { return bytes.is_null() ? "?" : size_text(bytes.get<uint64_t>()); }
 
 } // namespace
-
-Sizes parse_symbols(const std::vector<std::string>& texts) {
-    Sizes sizes;
-    for (const std::string& text : texts) {
-        const size_t equals = text.find('=');
-        int64_t value = -1;
-        if (equals != std::string::npos) {
-            const char* end = text.data() + text.size();
-            const auto [next, error] = std::from_chars(text.data() + equals + 1, end, value);
-            if (error != std::errc() || next != end) value = -1;
-        }
-        if (equals == 0 || value < 0) throw UsageError(fmt::format("--size: '{}' is not of the form N=8", text));
-        sizes[text.substr(0, equals)] = value;
-    }
-    return sizes;
-}
 
 Json planned_manifest(const std::filesystem::path& model) {
     const CompileOptions options;

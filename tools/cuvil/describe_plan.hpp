@@ -1,19 +1,14 @@
 // What a manifest says of steps and memory, as text and as JSON.
 #pragma once
 
+#include "sizes.hpp"
+
 #include <nlohmann/json.hpp>
 
-#include <cstdint>
 #include <filesystem>
-#include <map>
 #include <string>
-#include <vector>
 
 namespace cuvil::cli {
-
-using Sizes = std::map<std::string, int64_t>;
-// {"N=8"} -> {{"N", 8}}. Throws UsageError.
-Sizes parse_symbols(const std::vector<std::string>& texts);
 
 // The manifest that the module of a model would have, without making its code. Throws Refused.
 nlohmann::ordered_json planned_manifest(const std::filesystem::path& model);

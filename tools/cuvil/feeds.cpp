@@ -140,13 +140,13 @@ Array array_of(cuvil_dtype dtype, std::vector<int64_t> shape, std::string bytes)
 }
 
 // The shape for "zeros", "random:1x3": what is written, else what is declared.
-std::vector<int64_t> filled_shape(std::string_view sizes, bool is_given, const Port& port) {
+std::vector<int64_t> filled_shape(std::string_view sizes, bool is_given, const Port& port, const Filling& filling) {
     if (is_given) return parse_sizes(std::string(sizes));
     std::vector<int64_t> shape;
     for (const std::string& size : port.shape) {
-        const std::optional<int64_t> value = fixed(size);
-        if (!value)
-            throw UsageError(fmt::format("{}: the size {} is open; give a shape, as in random:1x3", port.text(), size));
+        const std::optional<int64_t> value = value_of(size, filling.sizes);
+        if (!value || *value < 0)
+            throw UsageError(fmt::format("{}: the size {} is open; give {}", port.text(), size, filling.how));
         shape.push_back(*value);
     }
     return shape;
@@ -155,6 +155,7 @@ std::vector<int64_t> filled_shape(std::string_view sizes, bool is_given, const P
 // Uniform bits: a Weyl sequence through the finaliser of MurmurHash3, which is called splitmix64.
 class Random {
 public:
+    explicit Random(uint64_t stream) : state_(stream * 0xd1342543de82ef95) {}
     uint64_t next() {
         state_ += 0x9e3779b97f4a7c15;
         uint64_t z = state_;
@@ -165,12 +166,12 @@ public:
     double unit() { return static_cast<double>(next() >> 11) * 0x1p-53; }
 
 private:
-    uint64_t state_ = 0;
+    uint64_t state_;
 };
 
-Array filled(std::string_view how, std::vector<int64_t> shape, const Port& port) {
+Array filled(std::string_view how, std::vector<int64_t> shape, const Port& port, uint64_t stream) {
     Elements elements(port);
-    Random random;
+    Random random(stream);
     const int64_t count = count_of(shape, port, elements.dtype());
     for (int64_t i = 0; i < count; i++) {
         if (how == "zeros")
@@ -330,7 +331,7 @@ Feed::Feed(Array array) : array_(std::move(array)) {
     value_.as.strings = {offsets_.data(), text_.data(), ndim, array_.shape.data()};
 }
 
-Array parse_feed(const std::string& text, const Port& port) {
+Array parse_feed(const std::string& text, const Port& port, const Filling& filling) {
     if (port.kind == "list")
         throw UsageError(fmt::format("{}: lists cannot be given on the command line", port.text()));
     if (text.starts_with('@')) return from_file(text.substr(1), port);
@@ -342,7 +343,8 @@ Array parse_feed(const std::string& text, const Port& port) {
         const bool is_given = colon != std::string::npos;
         if (!is_given && port.any_rank)
             throw UsageError(fmt::format("{}: give a shape, as in {}:1x3", port.text(), how));
-        return filled(how, filled_shape(is_given ? text.substr(colon + 1) : "", is_given, port), port);
+        std::vector<int64_t> shape = filled_shape(is_given ? text.substr(colon + 1) : "", is_given, port, filling);
+        return filled(how, std::move(shape), port, filling.stream);
     }
     return listed(text, port);
 }

@@ -3,6 +3,7 @@
 
 #include "cuvil/cuvil.h"
 #include "npy.hpp"
+#include "sizes.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -41,9 +42,16 @@ private:
     cuvil_value value_{};
 };
 
+// How inputs are filled that nobody gives element by element.
+struct Filling {
+    Sizes sizes = {};                              // of open sizes
+    uint64_t stream = 0;                           // random numbers of another stream are others
+    std::string how = "a shape, as in random:1x3"; // to give what an open size is, for messages
+};
+
 // The array that `text` (what stands behind the "=") describes for `port`. Random numbers are the same in every run:
 // from -1 to 1 for floating inputs, 0 to 9 for integers. Throws UsageError for what cannot be read, InputError for bad
 // files.
-Array parse_feed(const std::string& text, const Port& port);
+Array parse_feed(const std::string& text, const Port& port, const Filling& filling = {});
 
 } // namespace cuvil::cli

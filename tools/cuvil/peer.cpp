@@ -1,10 +1,8 @@
 #include "peer.hpp"
 
 #include "interrupt.hpp"
-#include "npy.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <fcntl.h>
 #include <signal.h>
@@ -19,10 +17,12 @@
 namespace cuvil::cli {
 namespace {
 
-// Arguments: model, threads, then NAME FILE of each input. Each line of its input asks for a measurement, "ITERATIONS
-// SECONDS"; it answers in JSON.
+// Arguments: model, threads, then NAME FILE of each input. Each line of its input asks for something, in JSON, and is
+// answered so: {"measure": [ITERATIONS, SECONDS]} by the times of runs, {"values": [NAME...], "folder": FOLDER} by the
+// number of files 0.npy, 1.npy, ... that it wrote. Values inside of the model become outputs: messages of protobuf that
+// are appended are merged.
 constexpr const char* script = R"(
-import json, sys, time
+import json, os, sys, time
 
 def say(answer):
     print(json.dumps(answer), flush=True)
@@ -33,18 +33,30 @@ try:
 except ImportError:
     say({"missing": True})
     sys.exit()
-try:
+
+def session_of(model):
     options = ort.SessionOptions()
     options.intra_op_num_threads = int(sys.argv[2])
-    session = ort.InferenceSession(sys.argv[1], options, providers=["CPUExecutionProvider"])
-    feeds = {name: np.load(file) for name, file in zip(sys.argv[3::2], sys.argv[4::2])}
-    session.run(None, feeds)
-except Exception as error:
-    say({"failed": str(error)})
-    sys.exit()
-say({"version": ort.__version__})
-for line in sys.stdin:
-    iterations, seconds = line.split()
+    if isinstance(model, bytes):
+        folder = os.path.dirname(os.path.abspath(sys.argv[1]))
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", folder)
+    return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+
+def load(file):
+    array = np.load(file)
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+def field(number, content):
+    def varint(n):
+        return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+def with_outputs(names):
+    with open(sys.argv[1], "rb") as file:
+        model = file.read()
+    return model + field(7, b"".join(field(12, field(1, name.encode())) for name in names))
+
+def measure(iterations, seconds):
     times = []
     begin = time.perf_counter()
     while True:
@@ -52,9 +64,32 @@ for line in sys.stdin:
         session.run(None, feeds)
         end = time.perf_counter()
         times.append(end - start)
-        if len(times) >= int(iterations) if int(iterations) else end - begin >= float(seconds):
-            break
-    say(times)
+        if len(times) >= iterations if iterations else end - begin >= seconds:
+            return times
+
+def save_values(names, folder):
+    known = [output.name for output in session.get_outputs()]
+    inner = [name for name in names if name not in known]
+    found = (session_of(with_outputs(inner)) if inner else session).run(names, feeds)
+    for i, value in enumerate(found):
+        value = np.asarray(value)
+        np.save(os.path.join(folder, f"{i}.npy"), value.astype(str) if value.dtype == object else value)
+    return len(found)
+
+try:
+    session = session_of(sys.argv[1])
+    feeds = {name: load(file) for name, file in zip(sys.argv[3::2], sys.argv[4::2])}
+    session.run(None, feeds)
+except Exception as error:
+    say({"failed": str(error)})
+    sys.exit()
+say({"version": ort.__version__})
+for line in sys.stdin:
+    request = json.loads(line)
+    try:
+        say(measure(*request["measure"]) if "measure" in request else save_values(request["values"], request["folder"]))
+    except Exception as error:
+        say({"failed": str(error)})
 )";
 
 // $CUVIL_PYTHON, or else the one beside this program and the first of $PATH.
@@ -70,7 +105,7 @@ std::vector<std::string> pythons() {
 }
 
 std::filesystem::path new_folder() {
-    std::string name = std::filesystem::temp_directory_path() / "cuvil-bench-XXXXXX";
+    std::string name = std::filesystem::temp_directory_path() / "cuvil-peer-XXXXXX";
     if (!mkdtemp(name.data())) throw InputError(fmt::format("cannot make the folder {}", name));
     return name;
 }
@@ -171,12 +206,28 @@ void Peer::end() {
     buffered_.clear();
 }
 
+nlohmann::json Peer::ask(const nlohmann::json& request) {
+    const std::string line = request.dump() + "\n";
+    const bool is_sent = ::write(to_, line.data(), line.size()) == static_cast<ssize_t>(line.size());
+    nlohmann::json answer = nlohmann::json::parse(is_sent ? read_line() : "", nullptr, false);
+    if (answer.is_discarded()) throw InputError(fmt::format("{} ended before it had an answer", name_));
+    if (answer.is_object()) throw InputError(fmt::format("{} fails: {}", name_, answer.value("failed", "")));
+    return answer;
+}
+
 void Peer::measure(const Amount& amount, Latencies& out) {
-    const std::string request = fmt::format("{} {}\n", amount.iterations, amount.seconds);
-    const bool is_sent = ::write(to_, request.data(), request.size()) == static_cast<ssize_t>(request.size());
-    const nlohmann::json answer = nlohmann::json::parse(is_sent ? read_line() : "", nullptr, false);
-    if (!answer.is_array()) throw InputError(fmt::format("{} ended before it had an answer", name_));
-    for (const nlohmann::json& seconds : answer) out.add(seconds.get<double>());
+    for (const nlohmann::json& seconds : ask({{"measure", {amount.iterations, amount.seconds}}}))
+        out.add(seconds.get<double>());
+}
+
+std::vector<Array> Peer::values(const std::vector<std::string>& names) {
+    const std::filesystem::path folder = folder_ / "values";
+    std::filesystem::create_directory(folder);
+    ask({{"values", names}, {"folder", folder.string()}});
+    std::vector<Array> arrays;
+    for (size_t i = 0; i < names.size(); i++) arrays.push_back(read_npy(folder / fmt::format("{}.npy", i)));
+    std::filesystem::remove_all(folder);
+    return arrays;
 }
 
 } // namespace cuvil::cli

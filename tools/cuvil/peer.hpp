@@ -2,10 +2,14 @@
 #pragma once
 
 #include "latency.hpp"
+#include "npy.hpp"
 #include "session.hpp"
+
+#include <nlohmann/json.hpp>
 
 #include <filesystem>
 #include <string>
+#include <vector>
 
 namespace cuvil::cli {
 
@@ -19,8 +23,11 @@ public:
 
     const std::string& name() const { return name_; } // "onnxruntime 1.27.0"
     void measure(const Amount& amount, Latencies& out);
+    // Outputs of the model, or values inside of it, by their names. Throws InputError where it gives none.
+    std::vector<Array> values(const std::vector<std::string>& names);
 
 private:
+    nlohmann::json ask(const nlohmann::json& request);
     bool start(const std::string& python, const std::vector<std::string>& arguments);
     std::string read_line();
     void end();

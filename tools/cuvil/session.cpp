@@ -1,7 +1,5 @@
 #include "session.hpp"
 
-#include "cuvil/compile.hpp"
-
 #include "interrupt.hpp"
 #include "npz.hpp"
 #include "support/nearest.hpp"
@@ -32,6 +30,10 @@ std::string compiled_for_here(const std::string& model, Console& console) {
     options.target = "native";
     options.cancel = &interrupted();
     options.progress = [&](const Progress& progress) { console.progress(progress); };
+    return compiled(model, options, console);
+}
+
+std::string compiled(const std::string& model, const CompileOptions& options, Console& console) {
     Diagnostics diag;
     std::string file = bytes(compile({.path = model}, options, diag));
     console.end_progress();
@@ -158,7 +160,8 @@ private:
 } // namespace
 
 Feeds take_feeds(const std::vector<Port>& inputs, const std::vector<std::string>& named,
-                 const std::vector<std::string>& positional, const std::optional<std::string>& otherwise) {
+                 const std::vector<std::string>& positional, const std::optional<std::string>& otherwise,
+                 Filling filling, const std::optional<uint64_t>& seed) {
     GivenInputs given(inputs);
     for (const std::string& text : named) given.give(text);
     for (const std::string& text : positional) given.give(text);
@@ -172,7 +175,8 @@ Feeds take_feeds(const std::vector<Port>& inputs, const std::vector<std::string>
         if (!text)
             throw UsageError(fmt::format("input {0} is missing; give it as --input {1}=@FILE.npy or {1}=random:SIZES",
                                          inputs[i].text(), inputs[i].name));
-        out.feeds.emplace_back(parse_feed(with_at(*text), inputs[i]));
+        if (seed) filling.stream = *seed * inputs.size() + i + 1;
+        out.feeds.emplace_back(parse_feed(with_at(*text), inputs[i], filling));
         out.values[i] = out.feeds.back().value();
     }
     return out;

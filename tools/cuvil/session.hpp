@@ -2,6 +2,7 @@
 #pragma once
 
 #include "console.hpp"
+#include "cuvil/compile.hpp"
 #include "cuvil/cuvil.h"
 #include "feeds.hpp"
 
@@ -15,7 +16,9 @@ namespace cuvil::cli {
 
 // True for the suffixes of models; what has another one is taken for a module.
 bool is_model(const std::string& path);
-// The module's file for a model, compiled for this processor, with progress on the console.
+// The module's file for a model, with warnings on the console.
+std::string compiled(const std::string& model, const CompileOptions& options, Console& console);
+// The same for this processor, with progress on the console.
 std::string compiled_for_here(const std::string& model, Console& console);
 
 // A loaded module and the values of its latest run, given back at the end.
@@ -51,10 +54,11 @@ struct Feeds {
 };
 
 // `named`: "NAME=VALUE" each, `positional`: the same, or values alone in the order of the inputs; "@FILE.npz" stands
-// for an input of each name in it. An input that nobody gives is made from `otherwise`; without it, an error. Throws
-// UsageError and InputError.
+// for an input of each name in it. An input that nobody gives is made from `otherwise`; without it, an error. With a
+// `seed` each input is filled from a stream of its own. Throws UsageError and InputError.
 Feeds take_feeds(const std::vector<Port>& inputs, const std::vector<std::string>& named,
-                 const std::vector<std::string>& positional, const std::optional<std::string>& otherwise = {});
+                 const std::vector<std::string>& positional, const std::optional<std::string>& otherwise = {},
+                 Filling filling = {}, const std::optional<uint64_t>& seed = {});
 
 std::vector<std::string> names_of(const std::vector<Port>& ports);
 // "x: f32[N,4], y: f32[N]"
