@@ -212,7 +212,7 @@ cuvil_value new_tensor(const Subject& subject, const int64_t* shape, int32_t ndi
     const uint64_t shape_at = (data_bytes + 63) / 64 * 64;
     auto* block = static_cast<char*>(allocate_block(shape_at + ndim * sizeof(int64_t)));
     if (!block) fail(CUVIL_ERROR_MEMORY, subject, "needs " + std::to_string(data_bytes) + " bytes: out of memory");
-    memcpy(block + shape_at, shape, ndim * sizeof(int64_t));
+    std::copy_n(shape, ndim, reinterpret_cast<int64_t*>(block + shape_at));
     cuvil_value value{};
     value.tag = CUVIL_TENSOR;
     value.owner = block;

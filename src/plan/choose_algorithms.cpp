@@ -3,7 +3,8 @@
 #include "plan/plan.hpp"
 #include "plan/views.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <span>
 
 namespace cuvil {
 namespace {
@@ -11,7 +12,7 @@ namespace {
 // A copy, since weights in a mapped model file may lie at any address.
 std::vector<float> floats(std::span<const std::byte> bytes) {
     std::vector<float> values(bytes.size() / sizeof(float));
-    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    std::copy_n(bytes.begin(), values.size() * sizeof(float), std::as_writable_bytes(std::span(values)).begin());
     return values;
 }
 
