@@ -4,6 +4,7 @@
 #include "cuvil/compile.hpp"
 #include "ir/program.hpp"
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@ struct PassContext {
     ConstantEvaluator evaluate;                            // may be empty: then nothing is folded
     size_t changes = 0;                                    // how often a pass changed something; passes add to it
     std::function<void(std::string_view line)> trace = {}; // what inference finds, where it is asked for
+    std::optional<int64_t> may_fold = {}; // bytes of constants; what canonicalize leaves for its next run
 };
 
 struct PassDef {
