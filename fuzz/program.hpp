@@ -34,7 +34,8 @@ inline void check_passes(Program program) {
         choose_layouts(program, plan);
         fuse_loops(program, plan);
         plan_memory(program, plan);
-    } catch (const Refused&) { // in words
+    } catch (const Refused&) {     // in words
+    } catch (const DimOverflow&) { // which compile() refuses: planned sizes exceed 64 bits
     } catch (const std::exception& error) {
         fault(error.what());
     }

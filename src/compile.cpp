@@ -104,7 +104,7 @@ void optimize(Program& program, const CompileOptions& options, Diagnostics& diag
     diag.stop_if_errors();
 }
 
-Lowered lower(Program program, std::vector<std::string> levels) {
+Lowered lower(Program program, std::vector<std::string> levels) try {
     // From here on the target is known and no rewrite rule runs.
     Plan plan = choose_algorithms(program);
     choose_layouts(program, plan); // adds `relayout` ops
@@ -112,6 +112,10 @@ Lowered lower(Program program, std::vector<std::string> levels) {
     plan_memory(program, plan); // the program is frozen from here on
     CXXModule cxx = lower_to_cxx(program, plan, levels);
     return {std::move(program), std::move(plan), std::move(cxx), std::move(levels)};
+} catch (const DimOverflow& error) { // halos, or all that a run keeps at once
+    Diagnostics diag;
+    diag.error("too-complex", error.what());
+    throw Refused(diag);
 }
 
 std::string manifest_of(const Lowered& lowered, const CompileOptions& options) {

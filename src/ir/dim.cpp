@@ -5,6 +5,18 @@
 namespace cuvil {
 namespace {
 
+// A short text, or a chain of ops, can ask for sizes that take forever to write down.
+constexpr size_t most_terms = 4096;     // of a sum
+constexpr size_t most_factors = 64;     // of a term
+constexpr size_t most_products = 65536; // of two sums
+constexpr int most_parts = 4096;        // terms and factors in what stands in a min, max or floordiv
+constexpr int most_levels = 256;        // of these within each other
+
+class DimTooComplex : public DimOverflow {
+public:
+    const char* what() const noexcept override { return "a dimension has too many parts"; }
+};
+
 int64_t checked_add(int64_t a, int64_t b) {
     int64_t r;
     if (__builtin_add_overflow(a, b, &r)) throw DimOverflow();
@@ -34,6 +46,7 @@ void add_term(std::vector<DimTerm>& sum, const DimTerm& term) {
         at->coefficient = checked_add(at->coefficient, term.coefficient);
         if (at->coefficient == 0) sum.erase(at);
     } else if (term.coefficient != 0) {
+        if (sum.size() == most_terms) throw DimTooComplex();
         sum.insert(at, term);
     }
 }
@@ -53,6 +66,24 @@ std::optional<int64_t> lower_bound_of(const DimAtom& atom) {
     case DimAtom::Symbol: break;
     }
     return std::nullopt;
+}
+
+void count_parts(const Dim& dim, int level, int& parts) {
+    if (level > most_levels) throw DimTooComplex();
+    for (const DimTerm& term : dim.terms()) {
+        parts += 1 + static_cast<int>(term.atoms.size());
+        if (parts > most_parts) throw DimTooComplex();
+        for (const DimAtom& atom : term.atoms)
+            for (const Dim& argument : atom.args) count_parts(argument, level + 1, parts);
+    }
+}
+
+// min(a, b) and the like.
+DimTerm call(DimAtom::Kind kind, Dim a, Dim b) {
+    int parts = 0;
+    count_parts(a, 1, parts);
+    count_parts(b, 1, parts);
+    return {1, {{kind, {}, {std::move(a), std::move(b)}}}};
 }
 
 } // namespace
@@ -79,7 +110,7 @@ Dim Dim::min(const Dim& a, const Dim& b) {
     if (auto low = (b - a).lower_bound(); low && *low >= 0) return a;
     if (auto low = (a - b).lower_bound(); low && *low >= 0) return b;
     Dim d;
-    d.terms_.push_back({1, {{DimAtom::Min, {}, a < b ? std::vector{a, b} : std::vector{b, a}}}});
+    d.terms_.push_back(a < b ? call(DimAtom::Min, a, b) : call(DimAtom::Min, b, a));
     return d;
 }
 
@@ -87,7 +118,7 @@ Dim Dim::max(const Dim& a, const Dim& b) {
     if (auto low = (a - b).lower_bound(); low && *low >= 0) return a;
     if (auto low = (b - a).lower_bound(); low && *low >= 0) return b;
     Dim d;
-    d.terms_.push_back({1, {{DimAtom::Max, {}, a < b ? std::vector{a, b} : std::vector{b, a}}}});
+    d.terms_.push_back(a < b ? call(DimAtom::Max, a, b) : call(DimAtom::Max, b, a));
     return d;
 }
 
@@ -113,7 +144,7 @@ Dim Dim::floordiv(const Dim& a, const Dim& b) {
         if (rest.constant()) return whole; // a constant remainder below the divisor
     }
     Dim d;
-    d.terms_.push_back({1, {{DimAtom::FloorDiv, {}, {rest, b}}}});
+    d.terms_.push_back(call(DimAtom::FloorDiv, std::move(rest), b));
     return whole + d;
 }
 
@@ -213,9 +244,11 @@ Dim operator-(const Dim& a, const Dim& b) {
 }
 
 Dim operator*(const Dim& a, const Dim& b) {
+    if (a.terms_.size() * b.terms_.size() > most_products) throw DimTooComplex();
     Dim product;
     for (const DimTerm& s : a.terms_)
         for (const DimTerm& t : b.terms_) {
+            if (s.atoms.size() + t.atoms.size() > most_factors) throw DimTooComplex();
             DimTerm both{checked_multiply(s.coefficient, t.coefficient), s.atoms};
             both.atoms.insert(both.atoms.end(), t.atoms.begin(), t.atoms.end());
             std::sort(both.atoms.begin(), both.atoms.end());

@@ -119,9 +119,18 @@ std::string check_sizes(const Shape& shape) {
     return {};
 }
 
+Dim plain_bytes(const Type& type) {
+    return element_count(type.shape()) * static_cast<int64_t>(std::max<size_t>(size_of(type.dtype()), 1));
+}
+
 std::string check_sizes(const Type& type) {
     std::string wrong;
     if (type.has_rank()) wrong = check_sizes(type.shape());
+    try {
+        if (type.has_rank()) (void)plain_bytes(type);
+    } catch (const DimOverflow& error) {
+        return fmt::format("{} in the bytes of {}", error.what(), type.text());
+    }
     for (const Type& element : type.elements())
         if (wrong.empty()) wrong = check_sizes(element);
     return wrong;

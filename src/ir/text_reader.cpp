@@ -13,9 +13,9 @@
 namespace cuvil {
 namespace {
 
-constexpr int most_nesting = 100;   // regions, types and dims within each other
+constexpr int most_nesting = 400;   // regions, types and dims within each other
 constexpr size_t most_errors = 20;  // then reading stops
-constexpr size_t most_terms = 256;  // of a dim
+constexpr size_t most_terms = 4096; // of a dim
 constexpr size_t most_factors = 64; // of a term
 constexpr size_t longest_excerpt = 160;
 

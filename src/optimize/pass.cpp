@@ -77,6 +77,9 @@ void run_pass(const PassDef& pass, PassContext& context) {
         for (const auto& function : context.program.functions()) pass.run(*function, context);
     } catch (const InferenceError& e) {
         throw InternalError(std::string(pass.name) + ": " + e.what());
+    } catch (const DimOverflow& e) { // the importer accepts sizes that only become too large by what a pass learns
+        context.diag.error("too-complex", e.what());
+        context.diag.stop_if_errors();
     }
     expect_sound(context.program, pass.name);
 }

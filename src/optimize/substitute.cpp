@@ -1,5 +1,7 @@
 #include "optimize/substitute.hpp"
 
+#include "ir/record_check.hpp"
+
 #include <algorithm>
 
 namespace cuvil {
@@ -39,6 +41,7 @@ namespace {
 
 void substitute(Value& value, const Sizes& sizes) {
     value.set_type(substituted(value.type(), sizes));
+    if (value.type().has_rank()) (void)plain_bytes(value.type());
     if (value.elements()) value.set_elements(substituted(*value.elements(), sizes));
 }
 

@@ -207,6 +207,27 @@ TEST(Parser, StopsAfterManyErrors) {
     EXPECT_EQ(diag.all().size(), 20u);
 }
 
+// What is wrong with the first line of `nodes`, which take %x of this type.
+std::string first_error(const std::string& type, const std::string& nodes) {
+    Diagnostics diag;
+    EXPECT_FALSE(parse("func @main(%x: " + type + ") -> f32[*] {\n" + nodes + "}\n", "x", builtin_op_table(), diag));
+    return diag.all().empty() ? "" : diag.all()[0].message;
+}
+
+TEST(Parser, BoundsSizesThatOpsMakeOfThoseInTheText) {
+    std::string pools, sum = "a", before = "x";
+    for (int i = 0; i < 3000; i++) {
+        std::string name = "p" + std::to_string(i);
+        pools += "  %" + name + " = max_pool2d %" + before +
+                 " {kernel = [2,2], strides = [2,2], pads = [0,0,0,0], dilations = [1,1]}\n";
+        before = name;
+    }
+    EXPECT_EQ(first_error("f32[1,1,H,W]", pools), "max_pool2d: a dimension has too many parts");
+    for (int i = 0; i < 200; i++) sum += " + a" + std::to_string(i);
+    std::string type = "f32[" + sum + "," + sum + "," + sum + "," + sum + "]";
+    EXPECT_EQ(first_error(type, "  %1 = reshape %x {shape = [K]}\n"), "reshape: a dimension has too many parts");
+}
+
 TEST(Parser, BoundsNestedRegions) {
     std::string text = "func @main(%c: bool[]) {\n";
     for (int i = 0; i < 100000; i++) text += "if %c then {\n";

@@ -157,6 +157,42 @@ TEST(Canonicalize, ReachesAFixedPoint) {
     EXPECT_EQ(print(program), once);
 }
 
+TEST(RunPass, RefusesSizesThatBecomeTooLarge) {
+    Program program = parsed(R"(func @main(%x: f32[N,M]) -> f32[N,M] {
+  require {left = [N], right = [4294967296], message = "sizes differ"}
+  require {left = [M], right = [4294967296], message = "sizes differ"}
+  %1 = relu %x : f32[N,M]
+  return %1
+})");
+    Diagnostics diag;
+    try {
+        run_passes(program, {}, evaluate, diag);
+        FAIL() << "not refused";
+    } catch (const Refused& refused) {
+        EXPECT_STREQ(refused.what(), "error[too-complex]: a dimension exceeds 64 bits\n");
+    }
+}
+
+// 24 doublings would be 256 MB of constants from 16 bytes, and each op behind them 256 MB more.
+TEST(Canonicalize, FoldsNoMoreThanAFileOfThisSizeMayAskFor) {
+    std::string text = "func @main() -> f32[67108864] {\n  %d0 = constant [1, 2, 3, 4] : f32[4]\n";
+    for (int i = 0; i < 24; i++)
+        text += "  %d" + std::to_string(i + 1) + " = concat %d" + std::to_string(i) + ", %d" + std::to_string(i) +
+                " {axis = 0}\n";
+    text += "  %a = exp %d24\n  %b = exp %a\n  return %b\n}\n";
+    Program program = parsed(text);
+    Diagnostics diag;
+    uint64_t folded = 0;
+    auto counting = [&](const Program& all, const OpNode& node) {
+        auto results = evaluate(all, node);
+        if (results) folded += results->front().size();
+        return results;
+    };
+    run_passes(program, {.stop_after = "CanonicalizePass"}, counting, diag);
+    EXPECT_GT(folded, uint64_t{100} << 20);
+    EXPECT_LE(folded, uint64_t{256} << 20);
+}
+
 TEST(Canonicalize, TakesLongChains) {
     Program program(builtin_op_table());
     FuncIR& main = program.add_function("main");
