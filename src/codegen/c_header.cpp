@@ -5,6 +5,8 @@
 #include "runtime/static/model.hpp"
 #include "support/diagnostics.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 namespace cuvil {
@@ -74,12 +76,6 @@ private:
         out_.blank();
     }
 
-    std::string sizes() const {
-        std::string text;
-        for (const std::string& symbol : c_.symbols) text += (text.empty() ? "int64_t " : ", int64_t ") + symbol;
-        return text;
-    }
-
     void run() {
         out_.line("/* Runs the model on this thread. An output may share memory with inputs, which are then copied "
                   "first. The");
@@ -87,19 +83,26 @@ private:
             " * workspace may have any content and lie anywhere; NULL: malloc gives one for this call. Any number of");
         out_.line(
             " * threads may call at once, each with a workspace of its own. Returns CUVIL_OK or a CUVIL_ERROR_*. */");
-        std::string parameters = sizes();
-        const auto add = [&](const std::string& parameter) {
-            parameters += (parameters.empty() ? "" : ", ") + parameter;
-        };
-        for (const CValue& value : c_.inputs) add(fmt::format("const {}* {}", value.type, value.identifier));
-        for (const CValue& value : c_.outputs) add(fmt::format("{}* {}", value.type, value.identifier));
-        add("void* workspace");
-        out_.line("int32_t {}_run({});", c_.name, parameters);
+        std::vector<std::string> parameters;
+        for (const std::string& symbol : c_.symbols) parameters.push_back("int64_t " + symbol);
+        for (const CValue& value : c_.inputs)
+            parameters.push_back(fmt::format("const {}* {}", value.type, value.identifier));
+        for (const CValue& value : c_.outputs)
+            parameters.push_back(fmt::format("{}* {}", value.type, value.identifier));
+        parameters.emplace_back("void* workspace");
+        // A line for each parameter where one line is too long for all.
+        const std::string line = fmt::format("int32_t {}_run({});", c_.name, fmt::join(parameters, ", "));
+        if (line.size() <= 120)
+            out_.line("{}", line);
+        else
+            out_.line("int32_t {}_run(\n    {});", c_.name, fmt::join(parameters, ",\n    "));
         out_.blank();
     }
 
     void workspace_size() {
-        const std::string parameters = sizes();
+        std::string parameters;
+        for (const std::string& symbol : c_.symbols)
+            parameters += (parameters.empty() ? "int64_t " : ", int64_t ") + symbol;
         out_.line(
             "/* The bytes of workspace that one call needs, UINT64_MAX where the model cannot take such sizes. */");
         out_.line("uint64_t {}_workspace_size({});", c_.name, parameters.empty() ? "void" : parameters);
