@@ -190,7 +190,8 @@ public:
     std::string add(std::string_view text) {
         const std::string wanted = c_identifier(text);
         std::string name = wanted;
-        for (int i = 2; !used_.insert(name).second; i++) name = wanted + "_" + std::to_string(i);
+        for (int i = 2; !used_.insert(name).second; i++)
+            name = wanted + (wanted.ends_with('_') ? "" : "_") + std::to_string(i);
         return name;
     }
 
