@@ -1,5 +1,7 @@
 #include "codegen/clang.hpp"
 
+#include "cuvil/diagnostic.hpp"
+
 #include <clang/Basic/DiagnosticOptions.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
@@ -8,6 +10,7 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/MemoryBuffer.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/VirtualFileSystem.h>
@@ -22,9 +25,14 @@ namespace cuvil {
 
 static const std::string root = "/cuvil/";
 
+// Where LLVM gives up it calls this and would end the process. Leaving by an exception runs none of its destructors:
+// what it worked on has to be left as it is.
+static void give_up(void*, const char* reason, bool) { throw InternalError(std::string("LLVM gives up: ") + reason); }
+
 static void initialize_targets() {
     static std::once_flag once;
     std::call_once(once, [] {
+        llvm::install_fatal_error_handler(give_up);
         LLVMInitializeX86TargetInfo();
         LLVMInitializeX86Target();
         LLVMInitializeX86TargetMC();
@@ -93,41 +101,65 @@ struct BackendErrors {
     }
 };
 
+namespace {
+
+// One run of Clang.
+class Compilation {
+public:
+    Compilation(const SourceJob& job, std::span<const SourceFile> headers)
+        : job_(job), text_(diagnostics_), options_(llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>()),
+          printer_(text_, options_.get()) {
+        auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
+        files->addFile(root + job.name, 0, llvm::MemoryBuffer::getMemBufferCopy(job.text));
+        for (const SourceFile& header : headers)
+            files->addFile(root + std::string(header.name), 0, llvm::MemoryBuffer::getMemBufferCopy(header.text));
+        compiler_.createDiagnostics(&printer_, /*ShouldOwnClient=*/false);
+        compiler_.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
+        compiler_.createFileManager(files);
+    }
+
+    JobResult run() {
+        JobResult result;
+        const std::vector<std::string> arguments = compiler_arguments(job_);
+        std::vector<const char*> words;
+        words.reserve(arguments.size());
+        for (const std::string& argument : arguments) words.push_back(argument.c_str());
+        if (clang::CompilerInvocation::CreateFromArgs(compiler_.getInvocation(), words, compiler_.getDiagnostics())) {
+            compiler_.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(bytes_));
+            context_.setDiscardValueNames(job_.output == Output::Object);
+            context_.setDiagnosticHandlerCallBack(BackendErrors::handle, &errors_);
+            action_ = action_for(job_.output, &context_);
+            result.ok = compiler_.ExecuteAction(*action_) && !errors_.any;
+            if (result.ok) result.bytes.assign(bytes_.begin(), bytes_.end());
+        }
+        result.diagnostics = diagnostics_;
+        return result;
+    }
+
+private:
+    const SourceJob& job_;
+    std::string diagnostics_;
+    llvm::raw_string_ostream text_;
+    llvm::IntrusiveRefCntPtr<clang::DiagnosticOptions> options_;
+    clang::TextDiagnosticPrinter printer_;
+    clang::CompilerInstance compiler_;
+    llvm::SmallVector<char, 0> bytes_;
+    llvm::LLVMContext context_;
+    BackendErrors errors_{text_};
+    std::unique_ptr<clang::CodeGenAction> action_;
+};
+
+} // namespace
+
 JobResult compile_source(const SourceJob& job, std::span<const SourceFile> headers) {
     initialize_targets();
-    JobResult result;
-    llvm::raw_string_ostream text(result.diagnostics);
-
-    auto files = llvm::makeIntrusiveRefCnt<llvm::vfs::InMemoryFileSystem>();
-    files->addFile(root + job.name, 0, llvm::MemoryBuffer::getMemBufferCopy(job.text));
-    for (const SourceFile& header : headers)
-        files->addFile(root + std::string(header.name), 0, llvm::MemoryBuffer::getMemBufferCopy(header.text));
-
-    auto options = llvm::makeIntrusiveRefCnt<clang::DiagnosticOptions>();
-    clang::TextDiagnosticPrinter printer(text, options.get());
-    clang::CompilerInstance compiler;
-    compiler.createDiagnostics(&printer, /*ShouldOwnClient=*/false);
-    compiler.setVerboseOutputStream(std::make_unique<llvm::raw_null_ostream>());
-    compiler.createFileManager(files);
-
-    const std::vector<std::string> arguments = compiler_arguments(job);
-    std::vector<const char*> words;
-    words.reserve(arguments.size());
-    for (const std::string& argument : arguments) words.push_back(argument.c_str());
-    if (!clang::CompilerInvocation::CreateFromArgs(compiler.getInvocation(), words, compiler.getDiagnostics()))
-        return result;
-
-    llvm::SmallVector<char, 0> bytes;
-    compiler.setOutputStream(std::make_unique<llvm::raw_svector_ostream>(bytes));
-
-    llvm::LLVMContext context;
-    context.setDiscardValueNames(job.output == Output::Object);
-    BackendErrors errors{text};
-    context.setDiagnosticHandlerCallBack(BackendErrors::handle, &errors);
-    const std::unique_ptr<clang::CodeGenAction> action = action_for(job.output, &context);
-    result.ok = compiler.ExecuteAction(*action) && !errors.any;
-    if (result.ok) result.bytes.assign(bytes.begin(), bytes.end());
-    return result;
+    auto compilation = std::make_unique<Compilation>(job, headers);
+    try {
+        return compilation->run();
+    } catch (const InternalError& error) {
+        (void)compilation.release();
+        return {.bytes = {}, .diagnostics = error.what(), .ok = false};
+    }
 }
 
 std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<const SourceFile> headers,

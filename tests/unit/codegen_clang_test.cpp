@@ -57,6 +57,20 @@ TEST(Clang, FindsTheGivenHeadersAndNoOthers) {
     EXPECT_TRUE(contains(result.diagnostics, "'stdio.h' file not found")) << result.diagnostics;
 }
 
+// A function with the name of an intrinsic and another type is an error for which LLVM ends the process.
+TEST(Clang, SurvivesWhatLlvmTakesForFatal) {
+    const std::string text =
+        "typedef float v16 __attribute__((vector_size(64)));"
+        "extern \"C\" v16 rsqrt(v16, v16, unsigned short) __asm(\"llvm.x86.avx512.rsqrt14.ps.512\");"
+        "void f(v16* x) { *x = rsqrt(*x, *x, 1); }";
+    for (int time = 0; time < 2; time++) {
+        const JobResult result = compile_source(job(text, "v2"), {});
+        EXPECT_FALSE(result.ok);
+        EXPECT_TRUE(contains(result.diagnostics, "LLVM gives up: ")) << result.diagnostics;
+    }
+    EXPECT_TRUE(compile_source(job("int f() { return 1; }", "v2"), {}).ok);
+}
+
 TEST(Clang, CarriesTheCInterfaceInItsKernelSources) {
     const JobResult result = compile_source(
         job("#include \"cuvil/cuvil.h\"\nstatic_assert(sizeof(cuvil_tensor) == 48 && sizeof(size_t) == 8);"),
