@@ -13,6 +13,7 @@
 #include "support/file.hpp"
 
 #include "runtime/cpu.hpp"
+#include "src/reproducer.hpp"
 
 #include <algorithm>
 #include <system_error>
@@ -168,7 +169,9 @@ Artifact compile(Program program, const CompileOptions& options, Diagnostics& di
 Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag) {
     (void)levels_of(options); // a wrong option is told before any work
     (void)attached(options);
-    return compile(imported(source, options, diag), options, diag);
+    return reproducible(source, options, [&](const CompileOptions& watched) {
+        return compile(imported(source, watched, diag), watched, diag);
+    });
 }
 
 namespace {

@@ -7,6 +7,8 @@
 #include "support/diagnostics.hpp"
 #include "support/file.hpp"
 
+#include "src/reproducer.hpp"
+
 #include <system_error>
 
 namespace cuvil {
@@ -27,7 +29,8 @@ std::string library_name(const CompileOptions& options, const std::filesystem::p
 
 } // namespace
 
-std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOptions& options, Diagnostics& diag) {
+static std::vector<EmittedText> emitted(const Source& source, Emit what, const CompileOptions& options,
+                                        Diagnostics& diag) {
     CUVIL_ASSERT(what != Emit::Module && what != Emit::Static && what != Emit::Object, "a module is no text");
     std::vector<std::string> levels = levels_of(options);
     if (what == Emit::Header) (void)library_name(options, source.path);
@@ -45,6 +48,11 @@ std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOpti
     for (auto& [name, text] : all.cxx.emit(what == Emit::Llvm ? Output::Llvm : Output::Assembly, watch.cxx_options()))
         out.push_back({std::move(name), std::move(text)});
     return out;
+}
+
+std::vector<EmittedText> emit(const Source& source, Emit what, const CompileOptions& options, Diagnostics& diag) {
+    return reproducible(source, options,
+                        [&](const CompileOptions& watched) { return emitted(source, what, watched, diag); });
 }
 
 std::string library_name(const std::filesystem::path& path) { return c_identifier(path.stem().string()); }
@@ -71,8 +79,9 @@ std::string host_object(const CompileOptions& options, Diagnostics& diag) {
 
 } // namespace
 
-std::vector<std::filesystem::path> write_library(const Source& source, Emit what, const std::filesystem::path& path,
-                                                 const CompileOptions& options, Diagnostics& diag) {
+static std::vector<std::filesystem::path> written_library(const Source& source, Emit what,
+                                                          const std::filesystem::path& path,
+                                                          const CompileOptions& options, Diagnostics& diag) {
     CUVIL_ASSERT(what == Emit::Static || what == Emit::Object, "no library");
     std::vector<std::string> levels = levels_of(options);
     const std::string name = library_name(options, path);
@@ -109,6 +118,13 @@ std::vector<std::filesystem::path> write_library(const Source& source, Emit what
         diag.stop_if_errors();
     }
     return written;
+}
+
+std::vector<std::filesystem::path> write_library(const Source& source, Emit what, const std::filesystem::path& path,
+                                                 const CompileOptions& options, Diagnostics& diag) {
+    return reproducible(source, options, [&](const CompileOptions& watched) {
+        return written_library(source, what, path, watched, diag);
+    });
 }
 
 } // namespace cuvil

@@ -56,6 +56,9 @@ struct CompileOptions {
     std::vector<std::filesystem::path> attachments = {}; // files that go into the module under their names
     std::vector<std::string> print_after = {};           // pass names, or "all"
     std::vector<std::string> disabled_passes = {};
+    // Weights that IR text names without their data get numbers made from their names: enough to see what the compiler
+    // does, never right results.
+    bool fill_weights = false;
     std::string stop_after = {}; // a pass name: the IR after it is the result
     std::function<void(std::string_view pass, std::string_view ir)> dump = {}; // receives what print_after asked for
     std::function<void(const PassReport&)> pass_done = {};                     // called after each pass
@@ -63,6 +66,26 @@ struct CompileOptions {
     std::function<void(const Progress&)> progress = {};
     const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon
 };
+
+// An InternalError that came up while compiling, with what shows it again.
+class CompilerBug : public InternalError {
+public:
+    CompilerBug(const std::string& what, std::string step, std::string program = {}, std::string arguments = {})
+        : InternalError(what), step_(std::move(step)), program_(std::move(program)), arguments_(std::move(arguments)) {}
+
+    const std::string& step() const { return step_; } // the pass or stage that failed
+    // The program before the step as IR text; empty where there was none yet, or it was the caller's.
+    const std::string& program() const { return program_; }
+    const std::string& arguments() const { return arguments_; } // for `cuvil compile`, as the options say
+
+private:
+    std::string step_, program_, arguments_;
+};
+
+// Writes the program and how to compile it, as cuvil-bug-XXXXXX.cuir, into the current folder, else into that for
+// temporary files. `command` says what was done. Gives an empty path where the bug has no program or no file can be
+// written.
+std::filesystem::path write_reproducer(const CompilerBug& bug, const std::string& command);
 
 // A finished module, not yet a file.
 class Artifact {
@@ -79,7 +102,7 @@ private:
 };
 
 // All of these throw Refused when the model cannot be compiled or a file cannot be read or written, with everything
-// that is wrong in it (warnings stay in `diag`); Cancelled; InternalError for a bug of ours.
+// that is wrong in it (warnings stay in `diag`); Cancelled; CompilerBug for a bug of ours.
 Artifact compile(const Source& source, const CompileOptions& options, Diagnostics& diag);
 // The .cuvil file, whole or not at all.
 void write(const Artifact& artifact, const std::filesystem::path& path, Diagnostics& diag);

@@ -1,6 +1,7 @@
 """What Cuvil raises beside the built-in exceptions."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,10 @@ class Unsupported(Exception):
 
 
 class InternalError(RuntimeError):
-    """A bug in Cuvil. Please report it with the model, or the smallest one that shows it."""
+    """A bug in Cuvil. Please report it with `reproducer`, or else with the model or the smallest one that shows it."""
+
+    reproducer: Path | None = None
+    """A file that was written: the program before the step that failed, without the data of its weights."""
 
 
 def bad_module(message: str) -> Unsupported:

@@ -10,7 +10,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <memory>
+#include <span>
 #include <system_error>
 
 namespace cuvil {
@@ -61,12 +63,46 @@ bool is_ir_text(std::string_view bytes, const std::filesystem::path& path) {
                                [&](std::string_view start) { return bytes.starts_with(start); });
 }
 
+// Numbers from -1/8 to 1/8, or 0 to 3 for integers, by a generator that starts from the name.
+std::string made_up(const Weight& weight, int64_t bytes) {
+    uint64_t state = content_hash(std::as_bytes(std::span(weight.name))).low;
+    auto next = [&] {
+        state = state * 6364136223846793005 + 1442695040888963407;
+        return state >> 40; // 24 bits
+    };
+    std::string out(static_cast<size_t>(bytes), '\0');
+    size_t size = size_of(weight.type.dtype());
+    for (size_t at = 0; at + size <= out.size(); at += size) {
+        double real = static_cast<double>(next()) / (1 << 26) - 0.125;
+        auto single = static_cast<float>(real);
+        auto integer = static_cast<uint64_t>(next() & (weight.type.dtype() == DType::Bool ? 1 : 3));
+        const void* element = &integer;
+        if (weight.type.dtype() == DType::F64) element = &real;
+        if (weight.type.dtype() == DType::F32) element = &single;
+        std::memcpy(out.data() + at, element, std::min(size, sizeof integer));
+    }
+    return out;
+}
+
+void fill_missing(Program& program) {
+    std::vector<Weight> missing;
+    for (const auto& [name, weight] : program.weights())
+        if (weight.missing) missing.push_back(weight);
+    for (const Weight& weight : missing) {
+        auto bytes = weight.type.has_rank() ? weight.type.bytes().constant() : std::nullopt;
+        if (!bytes || weight.type.dtype() == DType::String) continue;
+        program.remove_weight(weight.name);
+        program.add_weight(weight.name, weight.type, made_up(weight, *bytes));
+    }
+}
+
 Program import_text(std::string_view text, const std::string& file, const CompileOptions& options, const OpTable& ops,
                     Diagnostics& diag) {
     if (!options.input_shapes.empty() || !options.dynamic_shapes.empty())
         diag.error("input-shape", "shapes of inputs cannot be given for IR text", {file, ""});
     std::optional<Program> program = parse(text, file, ops, diag);
     diag.stop_if_errors();
+    if (options.fill_weights) fill_missing(*program);
     for (const std::string& broken : verify(*program)) diag.error("invalid-ir", broken, {file, ""});
     diag.stop_if_errors();
     return std::move(*program);

@@ -75,13 +75,15 @@ std::string text_of(const PassReport& report) {
 void run_pass(const PassDef& pass, PassContext& context) {
     try {
         for (const auto& function : context.program.functions()) pass.run(*function, context);
+        expect_sound(context.program, pass.name);
     } catch (const InferenceError& e) {
-        throw InternalError(std::string(pass.name) + ": " + e.what());
+        throw CompilerBug(std::string(pass.name) + ": " + e.what(), std::string(pass.name));
     } catch (const DimOverflow& e) { // the importer accepts sizes that only become too large by what a pass learns
         context.diag.error("too-complex", e.what());
         context.diag.stop_if_errors();
+    } catch (const std::logic_error& e) { // InternalError is one
+        throw CompilerBug(e.what(), std::string(pass.name));
     }
-    expect_sound(context.program, pass.name);
 }
 
 void run_passes(Program& program, const CompileOptions& options, const ConstantEvaluator& evaluate, Diagnostics& diag,

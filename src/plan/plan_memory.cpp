@@ -122,7 +122,7 @@ private:
     [[noreturn]] static void refuse_missing(const std::string& weight, const Location& where) {
         Diagnostics diag;
         diag.error("missing-weight", "the data of weight \"" + weight + "\" is not there", where)
-            .suggest("compile the model this text was printed from");
+            .suggest("compile the model this text was printed from, or let --fill-weights make numbers up");
         throw Refused(diag);
     }
 

@@ -209,5 +209,23 @@ TEST(Canonicalize, TakesLongChains) {
     EXPECT_EQ(main.body().nodes().size(), 1u);
 }
 
+TEST(RunPass, TellsWhichPassHasABug) {
+    Program program = parsed(doubled_relu);
+    Diagnostics diag;
+    PassContext context{program, diag, evaluate};
+    auto step_of = [&](void (*run)(FuncIR&, PassContext&)) -> std::string {
+        try {
+            run_pass({"BrokenPass", run}, context);
+        } catch (const CompilerBug& bug) {
+            return bug.step();
+        }
+        return "";
+    };
+    EXPECT_EQ(step_of([](FuncIR&, PassContext&) { throw InternalError("wrong"); }), "BrokenPass");
+    EXPECT_EQ(step_of([](FuncIR&, PassContext&) { (void)std::string().at(1); }), "BrokenPass");
+    // What it leaves is not sound.
+    EXPECT_EQ(step_of([](FuncIR& main, PassContext&) { main.outputs.clear(); }), "BrokenPass");
+}
+
 } // namespace
 } // namespace cuvil

@@ -5,6 +5,7 @@
 #include "bisect.hpp"
 
 #include "import/importer.hpp"
+#include "ir/printer.hpp"
 #include "ir/rewriter.hpp"
 #include "ops/op_table.hpp"
 #include "src/stages.hpp"
@@ -152,7 +153,13 @@ private:
         rewriter.create("return", {&value});
         rewriter.erase(end);
         main.outputs = {{"value", ""}};
-        const std::string file = bytes(compile(std::move(program), options_, diag));
+        const std::string text = print(program);
+        std::string file;
+        try {
+            file = bytes(compile(std::move(program), options_, diag));
+        } catch (const CompilerBug& bug) {
+            throw CompilerBug(bug.what(), bug.step(), text, "--target native");
+        }
         Session session(model_, file, threads_);
         return tensor_of(session.run(feeds_.values).front());
     }

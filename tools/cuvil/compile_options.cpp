@@ -49,6 +49,7 @@ void CompileArguments::add_to(CLI::App& verb) {
     add_repeatable(verb, "--print-after", print_after_, "Print the IR after this pass, or after all; repeatable")
         ->option_text("PASS");
     add_repeatable(verb, "--disable-pass", disabled_passes_, "Leave this pass out; repeatable")->option_text("PASS");
+    verb.add_flag("--fill-weights", fill_weights_, "Make up numbers for weights that IR text names without their data");
     verb.add_flag("--time-passes", time_passes_, "Say how long each pass takes, and how often it changes something");
     verb.add_flag("--trace-inference", trace_inference_,
                   "Say which types and sizes InferencePass finds, round by round");
@@ -90,6 +91,7 @@ CompileOptions CompileArguments::options(Console& console) const {
     options.print_after = print_after_;
     options.disabled_passes = disabled_passes_;
     options.stop_after = stop_after_;
+    options.fill_weights = fill_weights_;
 
     options.dump = [&console](std::string_view pass, std::string_view ir) {
         console.err(fmt::format("# IR after {}\n{}\n", pass, ir));

@@ -28,6 +28,7 @@ private:
     std::string stop_after_;
     bool time_passes_ = false;
     bool trace_inference_ = false;
+    bool fill_weights_ = false;
 };
 
 // "x:1x3x224x224" -> {"x", {1, 3, 224, 224}}; the last colon parts them, nothing behind it means rank 0. Throws

@@ -5,6 +5,7 @@
 #include "ir/parser.hpp"
 #include "ops/op_table.hpp"
 #include "runtime/dtypes.hpp"
+#include "src/reproducer.hpp"
 #include "src/stages.hpp"
 
 #include <fmt/format.h>
@@ -45,12 +46,14 @@ std::string bytes_text(const Json& bytes) { return bytes.is_null() ? "?" : size_
 } // namespace
 
 Json planned_manifest(const std::filesystem::path& model) {
-    const CompileOptions options;
-    Diagnostics diag;
-    Program program = import_model({.path = model}, options, builtin_op_table(), diag);
-    diag.stop_if_errors();
-    optimize(program, options, diag);
-    return Json::parse(manifest_of(lower(std::move(program), levels_of(options)), options));
+    return reproducible({.path = model}, {}, [&](const CompileOptions& options) {
+        Diagnostics diag;
+        Program program = import_model({.path = model}, options, builtin_op_table(), diag);
+        diag.stop_if_errors();
+        optimize(program, options, diag);
+        tell(options, 3, "plan");
+        return Json::parse(manifest_of(lower(std::move(program), levels_of(options)), options));
+    });
 }
 
 std::string ops_text(const Json& manifest) {

@@ -11,9 +11,11 @@
 
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <iterator>
 #include <map>
 #include <new>
+#include <span>
 #include <system_error>
 
 namespace cuvil::cli {
@@ -91,14 +93,21 @@ int usage_error(Console& console, const CLI::App& verb, std::string_view message
     return Usage;
 }
 
-int our_bug(Console& console, std::string_view what) {
+int our_bug(Console& console, std::string_view what, const std::filesystem::path& reproducer = {}) {
     console.error(what);
-    console.err("This is a bug in Cuvil, not in your model. Please report it with the command line, what\n"
-                "`cuvil --version` prints, and the model or the smallest one that shows it.\n");
+    if (reproducer.empty())
+        console.err("This is a bug in Cuvil, not in your model. Please report it with the command line, what\n"
+                    "`cuvil --version` prints, and the model or the smallest one that shows it.\n");
+    else
+        console.err(fmt::format("This is a bug in Cuvil, not in your model. Please report it with the file\n"
+                                "{}, which holds all that is needed: the structure of the model,\n"
+                                "but not the data of its weights.\n",
+                                reproducer.string()));
     return OurBug;
 }
 
-int run_action(const Action& action, Console& console, const CLI::App& verb) {
+// `command`: the whole line.
+int run_action(const Action& action, Console& console, const CLI::App& verb, const std::string& command) {
     try {
         const int status = action(console);
         console.end_progress();
@@ -120,6 +129,9 @@ int run_action(const Action& action, Console& console, const CLI::App& verb) {
     } catch (const std::system_error& error) {
         console.error(error.what());
         return RefusedInput;
+    } catch (const CompilerBug& bug) {
+        console.end_progress();
+        return our_bug(console, bug.what(), write_reproducer(bug, command));
     } catch (const std::exception& error) {
         return our_bug(console, error.what());
     }
@@ -175,7 +187,8 @@ int cli_main(int argc, char** argv) {
     }
     console.set_quiet(common.quiet);
     console.set_verbose(common.verbose);
-    return run_action(actions.at(verb), console, *verb);
+    return run_action(actions.at(verb), console, *verb,
+                      fmt::format("{}", fmt::join(std::span(argv, static_cast<size_t>(argc)), " ")));
 }
 
 } // namespace

@@ -29,7 +29,11 @@ void set_unsupported(const Refused& refused) {
 
 void set_internal_error(const InternalError& error) {
     nb::object type = nb::module_::import_("cuvil.errors").attr("InternalError");
-    PyErr_SetObject(type.ptr(), text(error.what()).ptr());
+    nb::object raised = type(text(error.what()));
+    if (const auto* bug = dynamic_cast<const CompilerBug*>(&error))
+        if (const std::filesystem::path file = write_reproducer(*bug, "cuvil.compile in Python"); !file.empty())
+            raised.attr("reproducer") = nb::module_::import_("pathlib").attr("Path")(text(file.string()));
+    PyErr_SetObject(type.ptr(), raised.ptr());
 }
 
 void set_os_error(const std::system_error& error) {
