@@ -16,6 +16,7 @@
 #include "src/reproducer.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <system_error>
 
 namespace cuvil {
@@ -72,7 +73,7 @@ CXXCompileOptions CancelWatch::cxx_options() {
         if (options_.cancel && *options_.cancel) stop_.request_stop();
     };
     int effort = options_.opt_level == "O3" ? 2 : 1;
-    return {effort, options_.jobs, watch, stop_.get_token()};
+    return {effort, options_.jobs, watch, stop_.get_token(), options_.cache_folder};
 }
 
 std::vector<std::string> levels_of(const CompileOptions& options) {
@@ -213,6 +214,16 @@ std::vector<std::string> pass_names() {
     for (const PassDef& pass : all_passes()) names.emplace_back(pass.name);
     names.emplace_back("LowerToCXXPass");
     return names;
+}
+
+std::filesystem::path default_cache_folder() {
+    if (const char* folder = std::getenv("CUVIL_CACHE_DIR")) return folder;
+    const auto below = [](const char* variable, const char* rest) {
+        const char* folder = std::getenv(variable);
+        return folder && *folder == '/' ? std::filesystem::path(folder) / rest : std::filesystem::path();
+    };
+    const std::filesystem::path cache = below("XDG_CACHE_HOME", "cuvil");
+    return cache.empty() ? below("HOME", ".cache/cuvil") : cache;
 }
 
 std::string_view version() { return CUVIL_VERSION; }

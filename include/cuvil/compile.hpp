@@ -64,6 +64,8 @@ struct CompileOptions {
     std::function<void(const PassReport&)> pass_done = {};                     // called after each pass
     std::function<void(std::string_view line)> trace_inference = {};           // receives each type and what it becomes
     std::function<void(const Progress&)> progress = {};
+    // Where objects are kept that the next compilation of the same code finds; empty: nowhere. Never decides the file.
+    std::filesystem::path cache_folder = {};
     const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon
 };
 
@@ -137,6 +139,9 @@ struct ImportedOp {
 };
 std::vector<ImportedOp> imported_ops(std::string_view format); // "onnx"
 std::vector<std::string> pass_names();
+// Where the program and the Python package keep objects: $CUVIL_CACHE_DIR, which switches the cache off where it is
+// empty, else $XDG_CACHE_HOME/cuvil, else ~/.cache/cuvil; empty where none of them is set.
+std::filesystem::path default_cache_folder();
 
 std::string_view version(); // "0.1.0"
 

@@ -16,6 +16,7 @@ def arguments(
     opt_level: str = "O2",
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
+    use_cache: bool = True,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     dynamic_shapes: Mapping[str, Sequence[int | str]] | None = None,
     attachments: Iterable[str | os.PathLike[str]] | None = None,
@@ -28,6 +29,7 @@ def arguments(
     native.opt_level = opt_level
     native.levels = _listed(levels)
     native.jobs = jobs or 0
+    native.use_cache = use_cache
     native.input_shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
     native.dynamic_shapes = {name: list(map(str, shape)) for name, shape in (dynamic_shapes or {}).items()}
     native.attachments = [os.fspath(path) for path in _listed(attachments)]
@@ -52,6 +54,7 @@ def compile(
     opt_level: str = "O2",
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
+    use_cache: bool = True,
     threads: int | None = None,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     dynamic_shapes: Mapping[str, Sequence[int | str]] | None = None,
@@ -63,7 +66,8 @@ def compile(
 
     model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
     target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
-    opt_level: "O0" to "O3", effort of the compiler. jobs: threads that compile. threads: how many a run may use.
+    opt_level: "O0" to "O3", effort of the compiler. jobs: threads that compile. use_cache: False compiles all code
+    anew, see `cuvil cache --help`. threads: how many a run may use.
     input_shapes: fixes the sizes of inputs by name. dynamic_shapes: all sizes of inputs by name, a str for one that is
     open: {"x": ["N", 3, 224, 224]}. attachments: files that go into the module under their names.
     print_after: names of passes ("all"), whose IR is printed.
@@ -76,6 +80,7 @@ def compile(
         opt_level=opt_level,
         levels=levels,
         jobs=jobs,
+        use_cache=use_cache,
         input_shapes=input_shapes,
         dynamic_shapes=dynamic_shapes,
         attachments=attachments,

@@ -7,6 +7,7 @@ class CompileArguments:
     opt_level: str
     levels: list[str]
     jobs: int
+    use_cache: bool
     input_shapes: dict[str, list[int]]
     dynamic_shapes: dict[str, list[str]]
     attachments: list[str]

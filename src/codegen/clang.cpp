@@ -3,6 +3,7 @@
 #include "cuvil/diagnostic.hpp"
 
 #include <clang/Basic/DiagnosticOptions.h>
+#include <clang/Basic/Version.h>
 #include <clang/CodeGen/CodeGenAction.h>
 #include <clang/Frontend/CompilerInstance.h>
 #include <clang/Frontend/CompilerInvocation.h>
@@ -74,6 +75,12 @@ static std::vector<std::string> compiler_arguments(const SourceJob& job) {
         "-xc++",
         root + job.name,
     };
+}
+
+std::string identity(const SourceJob& job) {
+    std::string text = clang::getClangFullVersion();
+    for (const std::string& argument : compiler_arguments(job)) text += '\0' + argument;
+    return text + '\0' + std::to_string(static_cast<int>(job.output)) + '\0' + job.text;
 }
 
 static std::unique_ptr<clang::CodeGenAction> action_for(Output output, llvm::LLVMContext* context) {

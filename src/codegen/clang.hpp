@@ -32,6 +32,9 @@ struct JobResult {
 // on the arguments alone. Any number of threads may call this at once.
 JobResult compile_source(const SourceJob& job, std::span<const SourceFile> headers);
 
+// All that decides the bytes of the job's result beside the headers, as one text.
+std::string identity(const SourceJob& job);
+
 // Compiles all sources on `threads` threads (0: as many as the machine runs at once); results stand in the order of
 // the jobs and do not depend on `threads`. `progress`, if any, is called on the caller's thread with the number of
 // sources done; what it throws ends the compilation and goes on to the caller. After a stop is requested no further

@@ -1,6 +1,7 @@
 #include "codegen/cxx_module.hpp"
 
 #include "codegen/lld.hpp"
+#include "codegen/object_cache.hpp"
 #include "support/elf.hpp"
 
 #include <fmt/format.h>
@@ -57,16 +58,34 @@ std::vector<std::pair<std::string, std::string>> CXXModule::emit(Output output,
         for (const std::string& level : source.levels)
             jobs.push_back({stem(source.name) + "." + level + ".cpp", source.text, level, output, options.effort});
 
-    std::function<void(size_t)> progress;
-    if (options.progress) progress = [&](size_t done) { options.progress(done, jobs.size()); };
-    std::vector<JobResult> results = compile_all(jobs, kernel_sources(), options.threads, progress, options.stop);
+    const ObjectCache cache(output == Output::Object ? options.cache : std::filesystem::path());
+    std::vector<std::pair<std::string, std::string>> emitted;
+    std::vector<size_t> missing; // of the cache
+    std::vector<SourceJob> missing_jobs;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+        std::optional<std::string> object = cache.find(jobs[i], kernel_sources());
+        if (!object) {
+            missing.push_back(i);
+            missing_jobs.push_back(jobs[i]);
+        }
+        emitted.emplace_back(stem(jobs[i].name) + extension(output), std::move(object).value_or(""));
+    }
+
+    const auto progress = [&](size_t done) {
+        if (options.progress) options.progress(jobs.size() - missing.size() + done, jobs.size());
+    };
+    progress(0);
+    std::vector<JobResult> results =
+        compile_all(missing_jobs, kernel_sources(), options.threads, progress, options.stop);
     if (options.stop.stop_requested()) throw Cancelled();
 
     std::string errors;
-    std::vector<std::pair<std::string, std::string>> emitted;
-    for (size_t i = 0; i < jobs.size(); ++i) {
-        if (!results[i].ok) errors += jobs[i].name + " does not compile\n" + results[i].diagnostics;
-        emitted.emplace_back(stem(jobs[i].name) + extension(output), std::move(results[i].bytes));
+    for (size_t i = 0; i < missing.size(); ++i) {
+        if (results[i].ok)
+            cache.add(missing_jobs[i], kernel_sources(), results[i].bytes);
+        else
+            errors += missing_jobs[i].name + " does not compile\n" + results[i].diagnostics;
+        emitted[missing[i]].second = std::move(results[i].bytes);
     }
     if (!errors.empty()) throw InternalError("emitted C++: " + errors);
     return emitted;

@@ -5,6 +5,7 @@
 #include "codegen/objcopy.hpp"
 #include "cuvil/diagnostic.hpp"
 
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@ struct CXXCompileOptions {
     unsigned threads = 0; // 0: as many as the machine runs at once; never decides what comes out
     std::function<void(size_t done, size_t total)> progress = {};
     std::stop_token stop = {};
+    std::filesystem::path cache = {}; // a folder for ObjectCache; empty: every source is compiled
 };
 
 class CXXModule {

@@ -209,6 +209,31 @@ def test_standard_output(cli):
     assert done.stderr == ""
 
 
+def test_the_cache(cli, mlp_text: Path, tmp_path: Path):
+    folder = tmp_path / "cache"
+    environment = os.environ | {"CUVIL_CACHE_DIR": str(folder)}
+
+    def cuvil(*arguments: object) -> str:
+        done = cli(*arguments, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert cuvil("cache") == f"{folder}: 0 objects, 0 bytes of at most 1.0 GB\n"
+    cuvil("compile", mlp_text, "-o", "new.cuvil", "--no-cache")
+    assert not folder.exists()
+    cuvil("compile", mlp_text, "-o", "first.cuvil")
+    entries = sorted(folder.iterdir())
+    assert f": {len(entries)} objects, " in cuvil("cache")
+    entries[0].write_bytes(b"damaged")
+    cuvil("compile", mlp_text, "-o", "second.cuvil")
+    assert len({(tmp_path / name).read_bytes() for name in ("new.cuvil", "first.cuvil", "second.cuvil")}) == 1, (
+        "the same bytes with and without"
+    )
+    assert f": {len(entries)} objects, " in cuvil("cache", "--clear")
+    assert not list(folder.iterdir())
+    assert "There is no cache" in cli("cache", env=os.environ | {"CUVIL_CACHE_DIR": ""}).stdout
+
+
 def test_ctrl_c(tmp_path: Path):
 
     model = tmp_path / "big.onnx"

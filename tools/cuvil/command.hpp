@@ -22,6 +22,7 @@ Action add_run(CLI::App& verb);
 Action add_bench(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
 Action add_verify(CLI::App& verb);
+Action add_cache(CLI::App& verb);
 Action add_targets(CLI::App& verb);
 Action add_ops(CLI::App& verb);
 Action add_completion(CLI::App& verb);

@@ -39,6 +39,7 @@ void CompileArguments::add_to(CLI::App& verb) {
     verb.add_option("-j,--jobs", jobs_,
                     "Threads that compile (default: all cores); the file is the same for any number")
         ->option_text("N");
+    verb.add_flag("--no-cache", no_cache_, "Compile all code anew; see cuvil cache");
     add_repeatable(verb, "--input-shape", input_shapes_, "Fix the sizes of an input, as x:1x3x224x224; repeatable")
         ->option_text("NAME:SIZES");
     add_repeatable(verb, "--dynamic", dynamic_shapes_,
@@ -76,6 +77,7 @@ CompileOptions CompileArguments::options(Console& console) const {
     if (!contains({"O0", "O1", "O2", "O3"}, options.opt_level))
         throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
     options.jobs = jobs_;
+    if (!no_cache_) options.cache_folder = default_cache_folder();
 
     for (const std::string& text : input_shapes_) options.input_shapes.insert(parse_input_shape(text, "--input-shape"));
     for (const std::string& text : dynamic_shapes_) {

@@ -22,6 +22,7 @@ private:
     std::vector<std::string> levels_;
     std::string opt_level_ = "O2";
     unsigned jobs_ = 0;
+    bool no_cache_ = false;
     std::vector<std::string> input_shapes_, dynamic_shapes_, attachments_;
     std::vector<std::string> print_after_;
     std::vector<std::string> disabled_passes_;

@@ -32,6 +32,7 @@ constexpr Verb verbs[] = {
     {"bench", "Measure how long a run takes", add_bench},
     {"inspect", "Show what a model or a module holds", add_inspect},
     {"verify", "Compare what a module computes with another side", add_verify},
+    {"cache", "Show or clear the code that is kept for the next compilation", add_cache},
     {"targets", "List what can be compiled for", add_targets},
     {"ops", "List the operators that models may use", add_ops},
     {"completion", "Print a script that completes commands in a shell", add_completion},

@@ -28,6 +28,7 @@ bool is_model(const std::string& path) {
 std::string compiled_for_here(const std::string& model, Console& console) {
     CompileOptions options;
     options.target = "native";
+    options.cache_folder = default_cache_folder();
     options.cancel = &interrupted();
     options.progress = [&](const Progress& progress) { console.progress(progress); };
     return compiled(model, options, console);

@@ -34,6 +34,7 @@ CompileOptions options_of(const CompileArguments& a, Shared& shared) {
     options.levels = a.levels;
     options.opt_level = a.opt_level;
     options.jobs = a.jobs;
+    if (a.use_cache) options.cache_folder = default_cache_folder();
     options.input_shapes = a.input_shapes;
     options.dynamic_shapes = a.dynamic_shapes;
     options.attachments.assign(a.attachments.begin(), a.attachments.end());
