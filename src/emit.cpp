@@ -71,10 +71,11 @@ std::string object_of(const Lowered& all, const CInterface& c, const std::vector
     return cxx.compile_relocatable(watch.cxx_options(), {kept, {{"cuvil_program_1", c.name + "_program"}}}, diag);
 }
 
-std::string host_object(const CompileOptions& options, Diagnostics& diag) {
+// A part of the host as a member of its own.
+std::string host_object(const CXXSource& source, const CompileOptions& options, Diagnostics& diag) {
     const std::string kept[] = {std::string(c_host_names)};
     CancelWatch watch(options);
-    return CXXModule{{c_host()}}.compile_relocatable(watch.cxx_options(), {kept, {}}, diag);
+    return CXXModule{{source}}.compile_relocatable(watch.cxx_options(), {kept, {}}, diag);
 }
 
 } // namespace
@@ -91,7 +92,7 @@ static std::vector<std::filesystem::path> written_library(const Source& source, 
     const CInterface c = c_interface(all.program, all.plan, name);
 
     tell(options, 4, "codegen");
-    std::string model, host, header;
+    std::string model, host, threads, header;
     std::vector<LinkableObject> members;
     std::vector<FileToWrite> files;
     const auto into = [](int fd) { return [fd](std::string_view bytes) { write_all(fd, bytes); }; };
@@ -100,9 +101,11 @@ static std::vector<std::filesystem::path> written_library(const Source& source, 
         files.push_back({path, [&](int fd) { emit_object(members.back(), into(fd)); }});
     } else {
         model = object_of(all, c, {}, options, diag);
-        host = host_object(options, diag);
+        host = host_object(c_host(), options, diag);
+        threads = host_object(c_threads(), options, diag);
         header = c_header(c, all.plan, version());
         members.push_back({"cuvil_host.o", host});
+        members.push_back({"cuvil_threads.o", threads});
         files.push_back({path, [&](int fd) { emit_archive(members, into(fd)); }});
         files.push_back({std::filesystem::path(path).replace_extension(".h"), [&](int fd) { write_all(fd, header); }});
     }

@@ -2,65 +2,19 @@
  *
  *     cuvil compile digits.onnx --emit=static
  *     cuvil compile resnet18.onnx --emit=static
- *     cc two_models.c digits.a resnet18.a -pthread -o two_models
+ *     cc two_models.c digits.a resnet18.a -o two_models
  *
- * The first runs on the caller's thread in memory that the program gives, as on a small system; the second on threads
- * of the program. Without threads of your own -pthread is not needed.
+ * The first runs on the caller's thread in memory that the program gives, as on a small system; the second on several
+ * threads. (For threads, C libraries older than glibc 2.34 ask for -pthread.)
  */
 #include "digits.h"
 #include "resnet18.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { THREADS = 4, IMAGES = 2 };
-
-/* ---- A host with threads: what the models call */
-
-typedef struct {
-    int64_t items, *next; /* the next item that nobody has begun */
-    void (*run)(void*, int64_t, int32_t);
-    void* context;
-    int32_t worker;
-} work;
-
-static void* work_on(void* pointer) {
-    const work* w = pointer;
-    for (int64_t i; (i = __atomic_fetch_add(w->next, 1, __ATOMIC_RELAXED)) < w->items;)
-        w->run(w->context, i, w->worker);
-    return NULL;
-}
-
-/* Starts threads for each step of the model, which is simple; a program in a hurry keeps them waiting for the next. */
-static void run_each(const cuvil_host* host, int64_t n, void (*run)(void*, int64_t, int32_t), void* context) {
-    (void)host;
-    pthread_t threads[THREADS];
-    work each[THREADS];
-    int64_t next = 0;
-    int started[THREADS] = {0};
-    for (int32_t i = 0; i < THREADS; i++) {
-        const work w = {n, &next, run, context, i};
-        each[i] = w;
-        if (i > 0) started[i] = pthread_create(&threads[i], NULL, work_on, &each[i]) == 0;
-    }
-    work_on(&each[0]); /* this thread takes part, and suffices where no other starts */
-    for (int32_t i = 1; i < THREADS; i++)
-        if (started[i]) pthread_join(threads[i], NULL);
-}
-
-static void* host_alloc(const cuvil_host* host, uint64_t bytes) {
-    (void)host;
-    return aligned_alloc(64, (bytes / 64 + 1) * 64);
-}
-
-static void host_free(const cuvil_host* host, void* block) {
-    (void)host;
-    free(block);
-}
-
-/* ---- The models */
 
 static int largest(const float* values, int count) {
     int best = 0;
@@ -94,15 +48,15 @@ static int show_resnet18(void) {
     const cuvil_tensor tensor = {image, 1, 0, 4, {2, 32, 1}, shape, NULL, 0};
     in.tag = CUVIL_TENSOR;
     in.as.tensor = tensor;
-    const cuvil_host host = {sizeof host, run_each, host_alloc, host_free, NULL, NULL, NULL};
-    if (resnet18_run_on(&host, THREADS, &in, &out, NULL, NULL) != CUVIL_OK) {
+    const cuvil_host* host = cuvil_threads(THREADS);
+    if (resnet18_run_on(host, THREADS, &in, &out, NULL, NULL) != CUVIL_OK) {
         fprintf(stderr, "resnet18: %s\n", resnet18_error_message());
         return 1;
     }
     const float* scores = out.as.tensor.data;
     const int best = largest(scores, (int)out.as.tensor.shape[1]);
     printf("class %d, score %g\n", best, scores[best]);
-    host_free(&host, out.owner);
+    host->free(host, out.owner);
     return 0;
 }
 

@@ -2,14 +2,11 @@
 // a program. Needs four functions of the C library and nothing of C++'s. Cuvil compiles this text beside each model; a
 // program with several models keeps one copy, for which the names that begin with cuvil_ are weak.
 #include "runtime/cpu_levels.hpp"
+#include "runtime/static/memory.hpp"
 #include "runtime/static/model.hpp"
 #include "runtime/static/sentence.hpp"
 
-extern "C" {
-void* aligned_alloc(size_t alignment, size_t bytes);
-void free(void* block);
-char* getenv(const char* name);
-}
+extern "C" char* getenv(const char* name);
 
 #define SHARED [[gnu::weak, gnu::visibility("hidden")]]
 
@@ -23,15 +20,6 @@ thread_local char message[Sentence::size];
 void run_each(const cuvil_host*, int64_t n, void (*fn)(void*, int64_t, int32_t), void* context) {
     for (int64_t i = 0; i < n; i++) fn(context, i, 0);
 }
-
-void* allocate(const cuvil_host*, uint64_t bytes) {
-    if (bytes > INT64_MAX - 64) return nullptr;
-    return aligned_alloc(64, bytes == 0 ? 64 : (bytes + 63) / 64 * 64);
-}
-
-void release(const cuvil_host*, void* block) { free(block); }
-
-int32_t call_nothing(const cuvil_host*, int32_t, const cuvil_value*, cuvil_value*) { return CUVIL_ERROR_MODEL; }
 
 constexpr cuvil_host own_host = {sizeof(cuvil_host), run_each, allocate, release, call_nothing, nullptr, nullptr};
 

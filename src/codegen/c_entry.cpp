@@ -238,6 +238,8 @@ CXXSource c_entry(const CInterface& c, const Program& program, const Plan& plan)
     return {"entry.cpp", EntryWriter(c, program, plan).source(), {"v2"}};
 }
 
+CXXSource c_threads() { return {"threads.cpp", "#include \"runtime/static/threads.cpp\"\n", {"v2"}}; }
+
 CXXSource c_host() { return {"host.cpp", "#include \"runtime/static/host.cpp\"\n", {"v2"}}; }
 
 } // namespace cuvil

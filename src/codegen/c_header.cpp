@@ -128,6 +128,12 @@ private:
                   c_.name);
         out_.line("    void* workspace, const int32_t* cancel);");
         out_.blank();
+        out_.line("/* A host with threads, for the function above: `count` of them, at most 64, the caller's among "
+                  "them. They are");
+        out_.line(" * started when first needed, shared by all models of the program, and sleep between the calls. In "
+                  "archives. */");
+        out_.line("const cuvil_host* cuvil_threads(int32_t count);");
+        out_.blank();
         out_.line("/* Why this thread's latest call failed. */");
         out_.line("const char* {}_error_message(void);", c_.name);
         out_.blank();

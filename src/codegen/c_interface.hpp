@@ -41,6 +41,8 @@ std::string weights_section(const Plan& plan);
 
 // The host that all statically linked models of a program share.
 CXXSource c_host();
+// The threads of a program that asks for them: cuvil_threads.
+CXXSource c_threads();
 // The names that others see of an object with c_entry.
 std::vector<std::string> c_names(const CInterface& c);
 inline constexpr std::string_view c_host_names = "cuvil_*";

@@ -309,12 +309,8 @@ def test_the_example_with_two_models(archives: Path, command: str, tmp_path: Pat
     if compiler == "g++":  # C++ asks for casts that C does not need
         source = tmp_path / "main.cpp"
         source.write_text(CXX)
-    if compiler != "g++" and "-std=c99" in options:
-        options += ["-D_ISOC11_SOURCE"]  # the example's aligned_alloc
     libraries = [archives / "digits.a", archives / "resnet18.a"]
-    output_of(
-        need(compiler), *WARNINGS, f"-I{archives}", *options, source, "-xnone", *libraries, "-pthread", "-o", built
-    )
+    output_of(need(compiler), *WARNINGS, f"-I{archives}", *options, source, "-xnone", *libraries, "-o", built)
     first, second, third = output_of(built).splitlines()
     lines = np.zeros((2, 1, 8, 8), np.float32)
     lines[1, :, :, 3:5] = 1
@@ -322,6 +318,8 @@ def test_the_example_with_two_models(archives: Path, command: str, tmp_path: Pat
     for line, row in zip((first, second), scores, strict=True):
         assert line == f"digit {row.argmax()}, score {row.max():g}"
     assert third.startswith("class ")
+    has_threads = "cuvil_threads" in output_of(need("nm"), built)
+    assert has_threads == (compiler != "g++"), "threads are linked where they are asked for"
 
 
 CXX = """
@@ -345,6 +343,45 @@ int main() {
 """
 
 
+def test_threads_change_no_bits(archives: Path, tmp_path: Path):
+    (tmp_path / "main.c").write_text(THREADS)
+    options = ["-std=c99", "-pedantic", *WARNINGS, f"-I{archives}"]
+    output_of(need("gcc"), *options, tmp_path / "main.c", archives / "resnet18.a", "-o", tmp_path / "main")
+    assert output_of(tmp_path / "main") == "same\n"
+
+
+THREADS = """
+#include "resnet18.h"
+#include <stdio.h>
+#include <string.h>
+
+static float image[resnet18_input_COUNT], one[resnet18_output_COUNT], many[resnet18_output_COUNT];
+
+int main(void) {
+    for (int i = 0; i < resnet18_input_COUNT; i++) image[i] = (float)(i % 255) / 255;
+    if (resnet18_run(image, one, NULL) != CUVIL_OK) return 1;
+    int64_t shape[] = {1, 3, 224, 224}, out_shape[] = {1, 1000};
+    cuvil_value in, out;
+    memset(&in, 0, sizeof in);
+    const cuvil_tensor x = {image, 1, 0, 4, {2, 32, 1}, shape, NULL, 0};
+    const cuvil_tensor y = {many, 1, 0, 2, {2, 32, 1}, out_shape, NULL, 0};
+    in.tag = CUVIL_TENSOR;
+    in.as.tensor = x;
+    out = in;
+    out.as.tensor = y;
+    for (int threads = 1; threads <= 5; threads++) {
+        cuvil_host host = *cuvil_threads(threads); /* a copy serves as well */
+        memset(many, 0, sizeof many);
+        if (resnet18_run_on(&host, threads, &in, &out, NULL, NULL) != CUVIL_OK) return 1;
+        if (memcmp(one, many, sizeof one) != 0) return 2;
+    }
+    const int32_t cancel = 1;
+    if (resnet18_run_on(NULL, 1, &in, &out, NULL, &cancel) != CUVIL_ERROR_CANCELLED) return 3;
+    puts(strcmp(resnet18_error_message(), "the run was cancelled") == 0 ? "same" : resnet18_error_message());
+}
+"""
+
+
 def test_only_names_of_the_model_and_of_the_host_are_visible(archives: Path):
     for name in ("digits", "resnet18"):
         defined = output_of(need("nm"), "-g", "--defined-only", "--format=just-symbols", archives / f"{name}.a").split()
@@ -352,7 +389,8 @@ def test_only_names_of_the_model_and_of_the_host_are_visible(archives: Path):
         assert {symbol for symbol in names if not symbol.startswith("cuvil_")} == {f"{name}_{f}" for f in FUNCTIONS}
         undefined = set(output_of("nm", "-u", "--format=just-symbols", archives / f"{name}.a").split())
         libc = {symbol for symbol in undefined - names if not symbol.endswith(".o:")}
-        assert libc <= {"__tls_get_addr", "aligned_alloc", "free", "getenv", "memcpy", "memset"}
+        threads = {"pthread_create", "pthread_detach", "pthread_sigmask", "syscall"}
+        assert libc <= {"__tls_get_addr", "aligned_alloc", "free", "getenv", "memcpy", "memset"} | threads
 
 
 def test_the_same_bytes_for_any_number_of_jobs(archives: Path, digits_onnx: Path, tmp_path: Path):

@@ -26,6 +26,8 @@ foreach(test arena cpu loader manifest pool process thread_count)
     add_dependencies(runtime_${test}_test cuvil_test_modules)
 endforeach()
 
+cuvil_unit_test(runtime_static_threads_test LIBS cuvil_static_host)
+
 # A program that meets the loader only as a library, for what is seen from outside of a process.
 add_executable(runtime_driver ${CMAKE_CURRENT_LIST_DIR}/runtime_driver.cpp)
 target_link_libraries(runtime_driver PRIVATE ${CMAKE_DL_LIBS})
