@@ -147,6 +147,7 @@ constexpr i64 packed_size(i64 k, i64 n) { return ceil_div(n, lane_count) * k * l
 
 // Packs b, whose element (i, j) is b[i * row_stride + j * column_stride], into packed_size(k, n) elements.
 INLINE void pack_b(i64 k, i64 n, const f32* b, i64 row_stride, i64 column_stride, f32* packed) {
+    if (k == 0) return; // b may be no memory at all
     for (i64 j = 0; j < n; j += lane_count, packed += k * lane_count) {
         const i64 lanes = smaller(lane_count, n - j);
         const f32* panel = b + j * column_stride;
