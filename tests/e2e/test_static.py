@@ -382,6 +382,43 @@ int main(void) {
 """
 
 
+def test_a_program_without_the_c_library(archives: Path, tmp_path: Path):
+    (tmp_path / "main.c").write_text(BARE)
+    options = ["-O1", "-nostdlib", "-static", "-fno-stack-protector", "-Wl,--gc-sections", f"-I{archives}"]
+    output_of(need("gcc"), *options, tmp_path / "main.c", archives / "digits.a", "-o", tmp_path / "main")
+    assert output_of(tmp_path / "main") == ""
+    assert output_of("nm", "-u", tmp_path / "main") == ""
+
+
+BARE = """
+#include "digits.h"
+
+static char workspace[1 << 18] __attribute__((aligned(64)));
+static float image[64], scores[10];
+
+static void each(const cuvil_host* host, int64_t n, void (*run)(void*, int64_t, int32_t), void* context) {
+    (void)host;
+    for (int64_t i = 0; i < n; i++) run(context, i, 0);
+}
+
+__attribute__((force_align_arg_pointer)) void _start(void) {
+    int64_t dims[16], image_shape[] = {1, 1, 8, 8}, scores_shape[] = {1, 10};
+    const cuvil_tensor x = {image, 1, 0, 4, {2, 32, 1}, image_shape, NULL, 0};
+    const cuvil_tensor y = {scores, 1, 0, 2, {2, 32, 1}, scores_shape, NULL, 0};
+    const cuvil_value in = {CUVIL_TENSOR, 0, NULL, {x}};
+    cuvil_value out = {CUVIL_TENSOR, 0, NULL, {y}};
+    const cuvil_host host = {sizeof host, each, NULL, NULL, NULL, NULL, NULL};
+    cuvil_failure failure;
+    int status = digits_program.dim_count <= 16 ? digits_program.bind(&in, dims, &failure) : 100;
+    if (status == 0 && digits_program.workspace_size(dims, 1) > sizeof workspace) status = 101;
+    const cuvil_call call = {sizeof call, &host, digits_weights, workspace, dims, &in, &out, NULL, NULL, &failure, 1};
+    if (status == 0) status = digits_program.levels[0].run(&call);
+    if (status == 0 && scores[0] == scores[1]) status = 102;
+    __asm__ volatile("syscall" : : "a"(60), "D"(status)); /* exit */
+}
+"""
+
+
 def test_only_names_of_the_model_and_of_the_host_are_visible(archives: Path):
     for name in ("digits", "resnet18"):
         defined = output_of(need("nm"), "-g", "--defined-only", "--format=just-symbols", archives / f"{name}.a").split()
