@@ -137,11 +137,17 @@ Pair compare_exactly(const Tensor& actual, const Tensor& expected, int64_t i) {
 uint64_t ulp_distance(double a, double b) { return distance<double, int64_t>(a, b); }
 uint64_t ulp_distance(float a, float b) { return distance<float, int32_t>(a, b); }
 
+double largest_magnitude(const Tensor& x) {
+    double largest = 0;
+    if (!is_floating(x.dtype)) return largest;
+    for (int64_t i = 0; i < x.count(); i++)
+        if (double e = std::abs(real_at(x, i)); std::isfinite(e)) largest = std::max(largest, e);
+    return largest;
+}
+
 Tolerance default_tolerance(const Tensor& expected) {
     if (!is_floating(expected.dtype)) return {};
-    double largest = 0;
-    for (int64_t i = 0; i < expected.count(); i++)
-        if (double e = std::abs(real_at(expected, i)); std::isfinite(e)) largest = std::max(largest, e);
+    double largest = largest_magnitude(expected);
     switch (expected.dtype) {
     case DType::F64: return {1e-12 * largest, 1e-9};
     case DType::F32: return {1e-5 * largest, 1e-3};

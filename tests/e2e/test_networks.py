@@ -1,5 +1,6 @@
 """Networks of many kinds: right values, and the same bits for levels with FMA, any number of threads and any run."""
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import onnx
 import onnxruntime
 import pytest
 from networks import NETWORKS, inputs_of
-from samples import compile_with
+from samples import compile_with, program
 
 import cuvil
 
@@ -76,3 +77,10 @@ def test_without_fma(network: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
     module = load(network[1], "v2", 1, monkeypatch)
     for feeds, expected in zip(feeds_of(network), want, strict=True):
         assert_close(module.run(feeds), expected)
+
+
+def test_the_interpreter_agrees(network: tuple[Path, Path], tmp_path: Path):
+    np.savez(tmp_path / "inputs.npz", **feeds_of(network)[0])
+    command = [*program(), "verify", network[1], tmp_path / "inputs.npz", "--model", network[0]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr

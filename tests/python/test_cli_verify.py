@@ -34,7 +34,7 @@ def folded(tmp_path: Path) -> Path:
         helper.make_node("Relu", ["x"], ["a"], name="relu"),
         helper.make_node("Conv", ["a", "w"], ["b"], name="conv"),
         helper.make_node("BatchNormalization", ["b", *spread], ["c"], name="norm"),
-        helper.make_node("Sigmoid", ["c"], ["y"], name="sigmoid"),
+        helper.make_node("Mul", ["c", "c"], ["y"], name="square"),
     ]
     w = random.normal(size=(4, 8, 3, 3)).astype(np.float32)
     path = tmp_path / "folded.onnx"
@@ -141,6 +141,20 @@ def test_bisect_finds_where_rounding_begins(cli, folded: Path):
     assert "result  c: f32[1,4,6,6], max abs" in done.stdout
     data = verify(cli, folded, "--max-ulp", "0", "--bisect", status=1)
     assert data["bisect"]["node"] == "norm"
+
+
+def test_bisect_tells_where_rounding_adds_up(cli, folded: Path):
+    exact = verify(cli, folded, "--max-ulp", "0", "--bisect", status=1)
+    before = exact["bisect"]["result"]["max_relative"]
+    after = exact["outputs"][0]["max_relative"]
+    assert before < after < 8 * before
+    # The result of norm is off by less, that of square by more.
+    arguments = ("--rtol", (before + after) / 2, "--bisect")
+    found = verify(cli, folded, *arguments, status=1)["bisect"]
+    assert found["node"] == "square"
+    assert found["growth"]["node"] == "norm"
+    assert 0 == found["growth"]["before"] < found["growth"]["after"] < 1e-5
+    assert 'most is added by "norm" (batch_norm): from 0 to' in cli("verify", folded, *arguments).stdout
 
 
 @pytest.fixture

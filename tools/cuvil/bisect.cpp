@@ -61,6 +61,34 @@ public:
     }
 
 private:
+    // The node among those that the value is made from at which the error grows most, by one module that returns all
+    // of them.
+    std::optional<Growth> growth(const Value& output) {
+        const std::set<Place> sources = made_from(output);
+        if (sources.empty() || sources.size() > most_at_once) return std::nullopt;
+        const std::vector<Place> places(sources.begin(), sources.end());
+        std::vector<const Value*> values;
+        for (const Place& place : places) values.push_back(values_.at(place));
+        count_++;
+        console_.progress({count_, count_, "bisect: all values"});
+        const std::vector<Tensor> expected = other_.values(values), actual = computed(places);
+        std::map<Place, double> errors;
+        std::optional<Growth> most;
+        for (size_t i = 0; i < places.size(); i++) {
+            const double largest = evaluation::largest_magnitude(expected[i]);
+            const double off = evaluation::compare(actual[i], expected[i], {}).largest_absolute;
+            const double after = errors[places[i]] = largest > 0 ? off / largest : 0;
+            double before = 0;
+            for (const Place& input : inputs_of(*values[i])) before = std::max(before, errors[input]);
+            if (most && after - before <= most->after - most->before) continue;
+            const OpNode& node = *values[i]->producer();
+            most = Growth{node.location().name, std::string(node.op()), before, after};
+        }
+        return most;
+    }
+
+    static constexpr size_t most_at_once = 2000; // values that one module returns
+
     bool is_comparable(const OpNode& node, const Value& result) const {
         return !node.def().has(source) && result.type().has_rank() && result.type().dtype() != DType::String &&
                other_.has(result);
@@ -134,25 +162,30 @@ private:
         count_++;
         const std::string stage = fmt::format("bisect: {}", node);
         console_.progress({count_, std::max(count_, expected_), stage});
-        const Tensor expected = other_.value(value);
-        const Tensor actual = computed(place);
+        const Tensor expected = other_.values({&value}).front();
+        const Tensor actual = computed({place}).front();
         Probe probe{value.name().empty() ? node : value.name(), evaluation::type_text(actual),
                     evaluation::compare(actual, expected, tolerance_(expected))};
         return probes_.emplace(place, std::move(probe)).first->second;
     }
 
-    // What a module says that returns this value alone.
-    Tensor computed(const Place& place) const {
+    // What a module says that returns these values and nothing else.
+    std::vector<Tensor> computed(const std::vector<Place>& places) const {
         Diagnostics diag;
         Program program = import_model({.path = model_}, options_, builtin_op_table(), diag);
         FuncIR& main = program.main();
-        Value& value = (*std::next(main.body().nodes().begin(), static_cast<long>(place.node)))->result(place.result);
-        OpNode& end = *main.body().terminator();
+        std::vector<OpNode*> nodes;
+        for (const auto& node : main.body().nodes()) nodes.push_back(node.get());
+        std::vector<Value*> values;
+        main.outputs.clear();
+        for (const Place& place : places) {
+            values.push_back(&nodes.at(place.node)->result(place.result));
+            main.outputs.push_back({fmt::format("value{}", values.size()), ""});
+        }
         Rewriter rewriter(program, main);
-        rewriter.insert_before(end);
-        rewriter.create("return", {&value});
-        rewriter.erase(end);
-        main.outputs = {{"value", ""}};
+        rewriter.insert_before(*nodes.back());
+        rewriter.create("return", values);
+        rewriter.erase(*nodes.back());
         const std::string text = print(program);
         std::string file;
         try {
@@ -161,7 +194,16 @@ private:
             throw CompilerBug(bug.what(), bug.step(), text, "--target native");
         }
         Session session(model_, file, threads_);
-        return tensor_of(session.run(feeds_.values).front());
+        std::vector<Tensor> tensors;
+        for (const cuvil_value& value : session.run(feeds_.values)) tensors.push_back(tensor_of(value));
+        return tensors;
+    }
+
+    // The errors of inputs that agree within the tolerance may add up to one that does not.
+    static bool grows_slowly(const Culprit& found) {
+        double before = 0;
+        for (const Probe& input : found.inputs) before = std::max(before, input.difference.largest_relative);
+        return before > 0 && found.result.difference.largest_relative < 8 * before;
     }
 
     Culprit culprit(const Place& place) {
@@ -173,6 +215,7 @@ private:
                       .result = probe(place),
                       .inputs = {}};
         for (const Place& input : inputs_of(*values_.at(place))) found.inputs.push_back(probe(input));
+        if (grows_slowly(found)) found.growth = growth(*values_.at(place));
         found.compilations = count_;
         console_.end_progress();
         return found;

@@ -17,12 +17,20 @@ struct Probe {
     evaluation::Difference difference;
 };
 
+// Where errors grow most from a node's inputs to its result, as parts of the largest element of each.
+struct Growth {
+    std::string node, op;
+    double before = 0, after = 0;
+};
+
 struct Culprit {
     std::string node, file, op; // its name in the model, and what it is in the IR
     bool has_regions = false;   // an If, Loop or Scan, inside of which the search does not go
     Probe result;
     std::vector<Probe> inputs; // that nodes make
     int compilations = 0;
+    // Where the inputs are nearly as far off as the result, so that rounding may have added up.
+    std::optional<Growth> growth = {};
 };
 
 // Compiles parts of the model that return a single value each, and halves what lies between the inputs and the wrong

@@ -61,7 +61,11 @@ OtherSide reference(const std::string& model, const CompileOptions& options, con
         throw InputError(fmt::format("{} has {} outputs, the module has {}: is it its model?", model,
                                      side.outputs.size(), session.outputs().size()));
     side.has = [values](const Value& value) { return values->contains(&value); };
-    side.value = [values](const Value& value) { return values->at(&value); };
+    side.values = [values](const std::vector<const Value*>& wanted) {
+        std::vector<Tensor> found;
+        for (const Value* value : wanted) found.push_back(values->at(value));
+        return found;
+    };
     return side;
 }
 
@@ -73,7 +77,13 @@ OtherSide onnxruntime(const std::string& model, const CompileOptions& options, c
     if (!keeps_all) return side;
     side.program = imported(model, options);
     side.has = [names = values_of_graph(model)](const Value& value) { return names.contains(value.name()); };
-    side.value = [peer](const Value& value) { return tensor_of(peer->values({value.name()}).front()); };
+    side.values = [peer](const std::vector<const Value*>& wanted) {
+        std::vector<std::string> names;
+        for (const Value* value : wanted) names.push_back(value->name());
+        std::vector<Tensor> found;
+        for (const Array& array : peer->values(names)) found.push_back(tensor_of(array));
+        return found;
+    };
     return side;
 }
 

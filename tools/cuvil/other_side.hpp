@@ -18,10 +18,10 @@ struct OtherSide {
     std::vector<Tensor> outputs; // in the order of the module's
 
     // For --bisect, else empty: the program as imported, whether a value of its main function can be asked for, and
-    // the value.
+    // what some of them are.
     std::shared_ptr<const Program> program = {};
     std::function<bool(const Value&)> has = {};
-    std::function<Tensor(const Value&)> value = {};
+    std::function<std::vector<Tensor>(const std::vector<const Value*>&)> values = {};
 };
 
 // The model as imported, run node by node by src/eval. With `keeps_all` every value can be asked for. Throws Refused,

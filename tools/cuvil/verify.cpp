@@ -100,13 +100,6 @@ std::string probe_text(const Probe& probe) {
                        d.count, d.actual, d.expected);
 }
 
-// The errors of inputs that agree within the tolerance may add up to one that does not.
-bool grows_slowly(const Culprit& found) {
-    double before = 0;
-    for (const Probe& input : found.inputs) before = std::max(before, input.difference.largest_relative);
-    return before > 0 && found.result.difference.largest_relative < 8 * before;
-}
-
 std::string culprit_text(const std::optional<Culprit>& found, const std::string& against) {
     if (!found)
         return "bisect: compiled alone, the values that the output is made from agree; only the whole model differs\n";
@@ -116,8 +109,11 @@ std::string culprit_text(const std::optional<Culprit>& found, const std::string&
     if (found->inputs.empty()) text += "  its inputs are those of the model or constants\n";
     text += fmt::format("  result  {}\n", probe_text(found->result));
     if (found->has_regions) text += "  the search does not go inside of it\n";
-    if (grows_slowly(*found))
-        text += "  its inputs are nearly as far off: rounding that adds up rather than a wrong node?\n";
+    if (const auto& g = found->growth)
+        text +=
+            fmt::format("  its inputs are nearly as far off, so rounding may have added up; most is added by \"{}\" "
+                        "({}): from {} to {} of the largest element\n",
+                        g->node, g->op, number(g->before), number(g->after));
     return text +
            fmt::format("{} parts of the model were compiled and compared with {}\n", found->compilations, against);
 }
@@ -146,12 +142,16 @@ Json json_of(const std::optional<Culprit>& found) {
     if (!found) return nullptr;
     Json inputs = Json::array();
     for (const Probe& input : found->inputs) inputs.push_back(json_of(input));
+    Json growth = nullptr;
+    if (const auto& g = found->growth)
+        growth = {{"node", g->node}, {"op", g->op}, {"before", g->before}, {"after", g->after}};
     return {{"node", found->node},
             {"file", found->file},
             {"op", found->op},
             {"has_regions", found->has_regions},
             {"result", json_of(found->result)},
             {"inputs", std::move(inputs)},
+            {"growth", std::move(growth)},
             {"compilations", found->compilations}};
 }
 
