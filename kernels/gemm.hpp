@@ -41,12 +41,24 @@ struct Walk {
 // and spills the accumulators.
 INLINE void hide_origin(const f32*& p) { asm("" : "+r"(p)); }
 
+// Ends a step of a tile: no load of the next one is begun before all its sums are made. LLVM would begin some, run out
+// of registers and keep a sum on the stack. With registers of 8 or 4 lanes it does not.
+template <int Rows, int Panels> INLINE void end_step(vec<f32> (&sum)[Rows][Panels]) {
+#if defined(__AVX512F__)
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) { asm volatile("" : "+v"(sum[r][p])::"memory"); }
+    }
+#else
+    asm volatile("" ::: "memory");
+#endif
+}
+
 // `Steps` steps of k for a tile; row[i] points to the value of row 3 i.
 template <int Steps, int Rows, int Panels, int Anchors>
 INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors], i64 row_step, const f32*& packed,
                        i64 panel_step) {
     UNROLL for (int step = 0; step < Steps; step++) {
-        asm volatile("" ::: "memory");
+        end_step(sum);
         vec<f32> weights[Panels];
         UNROLL for (int p = 0; p < Panels; p++) {
             weights[p] = load(packed + step * lane_count + p * panel_step);
