@@ -128,6 +128,7 @@ private:
         std::string_view op = node.op();
         if (op == "constant" || op == "weight") return put(node.result(), constant(node));
         if (op == "identity") return put(node.result(), get(*node.operand(0)));
+        if (op == "list") return; // what importers left of it: nothing reads it
         if (op == "reshape") return reshape(node);
         if (op == "read_size") return read_size(node);
         if (op == "require") return require(node);

@@ -71,6 +71,12 @@ TEST(Interpret, EmptyTensors) {
     EXPECT_EQ(elements<float>(y[0]), (std::vector<float>{0}));
 }
 
+TEST(Interpret, ListsThatNothingReadsAreNoTensors) {
+    auto y = run("func @main(%x: f32[1]) -> f32[1] {\n  %1 = list %x, %x\n  %2 = neg %x\n  return %2\n}",
+                 {floats({1}, {1})});
+    EXPECT_EQ(elements<float>(y[0]), (std::vector<float>{-1}));
+}
+
 TEST(Interpret, DefaultsStandInForInputs) {
     const char* text = "weight \"d\" : f32[2] = [3, 4]\n"
                        "func @main(%x: f32[2], %d: f32[2] default \"d\") -> f32[2] {\n"
