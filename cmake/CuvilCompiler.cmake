@@ -25,6 +25,9 @@ add_compile_options(-Wall -Wextra)
 # Floating-point results may not depend on how the compiler contracts a * b + c: kernels say fma where they mean it.
 add_compile_options(-ffp-contract=off)
 add_link_options(-fuse-ld=lld-19 LINKER:--gc-sections)
+if(CUVIL_STANDALONE)
+    add_link_options(LINKER:--as-needed LINKER:--strip-all)
+endif()
 
 # A headers' view of one folder of src/: a directory that holds nothing but `<folder>`. A target that links cuvil_<folder>
 # sees it, so an include of a folder that is not linked does not compile.

@@ -25,12 +25,17 @@ __all__ = ["Diagnostic", "InternalError", "Module", "Unsupported", "backends", "
 
 def __getattr__(name: str) -> Any:
     """What needs the compiler, which is loaded when it is first asked for: a program that runs modules does without."""
-    if name == "compile":
-        value = importlib.import_module("cuvil._compile").compile
-    elif name in ("backends", "ir"):
-        value = importlib.import_module(f"cuvil.{name}")
-    else:
+    if name not in ("backends", "compile", "ir"):
         raise AttributeError(f"module 'cuvil' has no attribute {name!r}")
+    try:
+        module = importlib.import_module("cuvil._compile" if name == "compile" else f"cuvil.{name}")
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("cuvil."):
+            raise
+        raise ImportError(
+            f"cuvil.{name} needs the compiler, and only cuvil-runtime is installed: pip install cuvil"
+        ) from None
+    value = module.compile if name == "compile" else module
     globals()[name] = value
     return value
 

@@ -1,0 +1,7 @@
+// Debian's Clang asks for Polly, which does nothing unless a pass of its is asked for. A Clang that is linked
+// statically does without.
+#include <llvm/Passes/PassPlugin.h>
+
+llvm::PassPluginLibraryInfo getPollyPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "Polly", "none", [](llvm::PassBuilder&) {}};
+}
