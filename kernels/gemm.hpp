@@ -43,7 +43,7 @@ INLINE void hide_origin(const f32*& p) { asm("" : "+r"(p)); }
 
 // Ends a step of a tile: no load of the next one is begun before all its sums are made. LLVM would begin some, run out
 // of registers and keep a sum on the stack. With registers of 8 or 4 lanes it does not.
-template <int Rows, int Panels> INLINE void end_step(vec<f32> (&sum)[Rows][Panels]) {
+template <int Rows, int Panels> INLINE void end_step([[maybe_unused]] vec<f32> (&sum)[Rows][Panels]) {
 #if defined(__AVX512F__)
     UNROLL for (int r = 0; r < Rows; r++) {
         UNROLL for (int p = 0; p < Panels; p++) { asm volatile("" : "+v"(sum[r][p])::"memory"); }

@@ -20,8 +20,8 @@ std::string library_name(const CompileOptions& options, const std::filesystem::p
     if (name.empty()) return cuvil::library_name(path);
     if (c_identifier(name) != name) {
         Diagnostics diag;
-        diag.error("bad-option", "names of C functions cannot begin with " + cuvil::quoted(name))
-            .suggest("letters, digits and single underscores, such as '" + c_identifier(name) + "'");
+        diag.error("bad-option", "the name " + cuvil::quoted(name) + " is taken, or no identifier of C")
+            .suggest("letters, digits and single underscores between them, such as '" + c_identifier(name) + "'");
         throw Refused(diag);
     }
     return name;

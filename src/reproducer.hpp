@@ -25,7 +25,7 @@ private:
 
 // f(options), with all that a CompilerBug has to tell.
 template <class F> auto reproducible(const Source& source, const CompileOptions& options, F f) {
-    const StageWatch watch(options);
+    StageWatch watch(options);
     try {
         return f(watch.options());
     } catch (...) {

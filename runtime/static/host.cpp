@@ -351,10 +351,13 @@ int32_t run_level(const StaticModel& model, const StaticCall& call, const cuvil_
     } else {
         workspace = own = needed == UINT64_MAX ? nullptr : host.alloc(&host, needed);
         if (own == nullptr) {
-            Sentence(message)
-                .add("out of memory: the workspace for these shapes has ")
-                .add(static_cast<int64_t>(needed))
-                .add(" bytes");
+            if (needed == UINT64_MAX)
+                Sentence(message).add("the workspace for these shapes is larger than any memory");
+            else
+                Sentence(message)
+                    .add("out of memory: the workspace for these shapes has ")
+                    .add(static_cast<int64_t>(needed))
+                    .add(" bytes");
             return CUVIL_ERROR_MEMORY;
         }
     }

@@ -1,11 +1,12 @@
 // Threads for statically linked models: a member of the archive of its own, which a program links only if it calls
 // cuvil_threads. The idea is that of runtime/pool.hpp: whoever is awake claims the next chunk of a step from one word,
 //
-//     generation : 32 | next : 16 | chunks : 16
+//     generation : 32 | next : 16 | left : 16
 //
-// the caller, too, which waits only for chunks that others are running. So a worker that sleeps, or that fork() left
-// behind in another process, is never waited for. Workers start at the first step for several threads, spin a little
-// between steps and sleep otherwise; they live as long as the process.
+// the caller from the front, every other worker from the back. The caller waits only for chunks that others are
+// running. So a worker that sleeps, or that fork() left behind in another process, is never waited for. Workers start
+// at the first step for several threads, spin a little between steps and sleep otherwise; they live as long as the
+// process.
 #include "runtime/static/memory.hpp"
 
 extern "C" {
@@ -54,6 +55,7 @@ struct Step {
     Task task;
     void* context;
     int64_t items, items_per_chunk;
+    uint32_t chunks;
 };
 
 Step step;
@@ -68,23 +70,25 @@ int32_t workers; // started; the owner's alone
 const uint32_t* generation_word() { return reinterpret_cast<const uint32_t*>(&word) + 1; }
 uint32_t generation() { return static_cast<uint32_t>(load(word) >> 32); }
 
-// The number of a chunk of this generation's step, and how many there are; false: none is left.
-bool claim(uint32_t wanted, int32_t worker, uint32_t& chunk, uint32_t& chunks) {
+// The number of a chunk of this generation's step; false: none is left.
+bool claim(uint32_t wanted, int32_t worker, uint32_t& chunk) {
     uint64_t seen = load(word);
     for (;;) {
-        chunk = seen >> 16 & 0xffff;
-        chunks = seen & 0xffff;
-        if (static_cast<uint32_t>(seen >> 32) != wanted || chunk >= chunks) return false;
+        const uint32_t next = seen >> 16 & 0xffff;
+        const uint32_t left = seen & 0xffff;
+        if (static_cast<uint32_t>(seen >> 32) != wanted || left == 0) return false;
         // Read between the load of the word and the exchange, it is of this generation or the exchange fails.
         if (worker >= load(threads_of_step)) return false;
-        if (__atomic_compare_exchange_n(&word, &seen, seen + (1u << 16), false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-            return true;
+        const bool from_back = worker % 2 == 1;
+        chunk = from_back ? next + left - 1 : next;
+        const uint64_t claimed = seen - 1 + (from_back ? 0 : 1u << 16);
+        if (__atomic_compare_exchange_n(&word, &seen, claimed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
     }
 }
 
 void work(uint32_t wanted, int32_t worker) {
-    uint32_t chunk = 0, chunks = 0;
-    while (claim(wanted, worker, chunk, chunks)) {
+    for (uint32_t chunk = 0; claim(wanted, worker, chunk);) {
+        const uint32_t chunks = step.chunks; // once the last is done, the step may be the next one
         const int64_t begin = chunk * step.items_per_chunk;
         const int64_t left = step.items - begin;
         const int64_t end = begin + (left < step.items_per_chunk ? left : step.items_per_chunk);
@@ -129,16 +133,16 @@ void start_workers(int32_t wanted) {
 void run_step(int32_t threads, int64_t items, Task task, void* context) {
     const int64_t items_per_chunk = (items - 1) / most_chunks + 1;
     const auto chunks = static_cast<uint32_t>((items - 1) / items_per_chunk + 1);
-    const int32_t helpers =
+    const int32_t others =
         threads - 1 < static_cast<int32_t>(chunks) - 1 ? threads - 1 : static_cast<int32_t>(chunks) - 1;
-    start_workers(helpers);
-    step = {task, context, items, items_per_chunk};
+    start_workers(others);
+    step = {task, context, items, items_per_chunk, chunks};
     store(threads_of_step, threads);
     store(done, 0u);
     const uint32_t next = generation() + 1;
     store(word, uint64_t{next} << 32 | chunks);
     // Sleepers with too large a number for this step may take a call to wake up, so then all are called.
-    if (load(sleepers) != 0) wake(generation_word(), workers > helpers ? most_threads : helpers);
+    if (load(sleepers) != 0) wake(generation_word(), workers > others ? most_threads : others);
 
     work(next, 0);
     const auto all_done = [&] { return load(done) == chunks; };

@@ -25,10 +25,9 @@ public:
         : c_(c), plan_(plan), version_(version) {}
 
     std::string text() {
-        out_.line(
-            "/* {}: a model, compiled by Cuvil {}. Link with the {}.a or {}.o of the same compilation; nothing else",
-            c_.name, version_, c_.name, c_.name);
-        out_.line(" * is needed. For C99 and C++. */");
+        out_.line("/* {}: a model, compiled by Cuvil {}. Link with the archive or object of the same compilation;",
+                  c_.name, version_);
+        out_.line(" * nothing else is needed. For C99 and C++. */");
         out_.line("#ifndef CUVIL_MODEL_{}", c_.name);
         out_.line("#define CUVIL_MODEL_{}", c_.name);
         out_.blank();
@@ -130,8 +129,9 @@ private:
         out_.blank();
         out_.line("/* A host with threads, for the function above: `count` of them, at most 64, the caller's among "
                   "them. They are");
-        out_.line(" * started when first needed, shared by all models of the program, and sleep between the calls. In "
-                  "archives. */");
+        out_.line(" * started when first needed, shared by all models of the program, and sleep between the calls. Say "
+                  "the");
+        out_.line(" * same number to both. Archives have it, objects do not. */");
         out_.line("const cuvil_host* cuvil_threads(int32_t count);");
         out_.blank();
         out_.line("/* Why this thread's latest call failed. */");

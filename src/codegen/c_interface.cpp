@@ -8,7 +8,7 @@
 namespace cuvil {
 namespace {
 
-// Words that C or C++ keep for themselves, and macros that programs often have.
+// Words that C or C++ keep for themselves, macros that programs often have, and the beginning of the host's own names.
 constexpr std::string_view taken[] = {"EOF",
                                       "I",
                                       "NULL",
@@ -45,6 +45,7 @@ constexpr std::string_view taken[] = {"EOF",
                                       "constexpr",
                                       "constinit",
                                       "continue",
+                                      "cuvil",
                                       "decltype",
                                       "default",
                                       "delete",
@@ -190,8 +191,7 @@ public:
     std::string add(std::string_view text) {
         const std::string wanted = c_identifier(text);
         std::string name = wanted;
-        for (int i = 2; !used_.insert(name).second; i++)
-            name = wanted + (wanted.ends_with('_') ? "" : "_") + std::to_string(i);
+        for (int i = 2; !used_.insert(name).second; i++) name = wanted + "_" + std::to_string(i);
         return name;
     }
 
@@ -223,10 +223,12 @@ std::string c_identifier(std::string_view text) {
         if (next == '_' && out.ends_with('_')) continue; // two in a row are for the compiler
         out += next;
     }
-    if (out.empty() || out == "_") return "value";
-    if (out[0] == '_') out.erase(0, 1); // the first of these, too
+    // One in front is, too, and more may be put behind.
+    if (out.starts_with('_')) out.erase(0, 1);
+    if (out.ends_with('_')) out.pop_back();
+    if (out.empty()) return "value";
     if (out[0] >= '0' && out[0] <= '9') out.insert(0, "v");
-    if (std::ranges::any_of(taken, [&](std::string_view word) { return word == out; })) out += '_';
+    if (std::ranges::any_of(taken, [&](std::string_view word) { return word == out; })) out.insert(0, "v_");
     return out;
 }
 

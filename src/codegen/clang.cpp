@@ -30,10 +30,15 @@ static const std::string root = "/cuvil/";
 // what it worked on has to be left as it is.
 static void give_up(void*, const char* reason, bool) { throw InternalError(std::string("LLVM gives up: ") + reason); }
 
+void throw_fatal_errors() {
+    static std::once_flag once;
+    std::call_once(once, [] { llvm::install_fatal_error_handler(give_up); });
+}
+
 static void initialize_targets() {
+    throw_fatal_errors();
     static std::once_flag once;
     std::call_once(once, [] {
-        llvm::install_fatal_error_handler(give_up);
         LLVMInitializeX86TargetInfo();
         LLVMInitializeX86Target();
         LLVMInitializeX86TargetMC();

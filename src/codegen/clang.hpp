@@ -32,6 +32,9 @@ struct JobResult {
 // on the arguments alone. Any number of threads may call this at once.
 JobResult compile_source(const SourceJob& job, std::span<const SourceFile> headers);
 
+// From now on what LLVM takes for fatal is an InternalError and not the end of the process.
+void throw_fatal_errors();
+
 // All that decides the bytes of the job's result beside the headers, as one text.
 std::string identity(const SourceJob& job);
 

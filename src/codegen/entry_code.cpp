@@ -180,7 +180,10 @@ std::optional<int64_t> fixed_workspace_size(const Plan& plan) {
     int64_t bytes = workspace_header;
     for (const Slot& slot : plan.slots) {
         const auto size = slot.size.constant();
-        if (!size || __builtin_add_overflow(bytes, (*size + 63) / 64 * 64, &bytes)) return std::nullopt;
+        int64_t padded = 0;
+        if (!size || __builtin_add_overflow(*size, 63, &padded) ||
+            __builtin_add_overflow(bytes, padded / 64 * 64, &bytes))
+            return std::nullopt;
     }
     return bytes;
 }

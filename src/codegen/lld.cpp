@@ -1,5 +1,6 @@
 #include "codegen/lld.hpp"
 
+#include "codegen/clang.hpp"
 #include "support/file.hpp"
 
 #include <lld/Common/Driver.h>
@@ -89,6 +90,7 @@ static std::string link(std::span<const std::string> objects, std::vector<std::s
     words.reserve(arguments.size());
     for (const std::string& argument : arguments) words.push_back(argument.c_str());
 
+    throw_fatal_errors();
     // LLD keeps its state in globals: two links at once crash, and after some failures it can never run again.
     static std::mutex mutex;
     static bool usable = true;
@@ -98,6 +100,7 @@ static std::string link(std::span<const std::string> objects, std::vector<std::s
             diagnostics += "error: an earlier failure has left the linker unusable in this process\n";
             return {};
         }
+        usable = false; // should LLVM give up
         llvm::raw_string_ostream text(diagnostics);
         const lld::Result result = lld::lldMain(words, text, text, {{lld::Gnu, &lld::elf::link}});
         usable = result.canRunAgain;

@@ -1,5 +1,6 @@
 #include "codegen/objcopy.hpp"
 
+#include "codegen/clang.hpp"
 #include "cuvil/diagnostic.hpp"
 
 #include <llvm/ADT/SmallVector.h>
@@ -18,6 +19,7 @@ static void stop_if_error(llvm::Error error) {
 }
 
 std::string with_names(std::string_view object, const VisibleNames& names) {
+    throw_fatal_errors();
     llvm::objcopy::ConfigManager manager;
     llvm::objcopy::CommonConfig& config = manager.Common;
     config.InputFilename = config.OutputFilename = "object";

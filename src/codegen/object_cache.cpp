@@ -45,8 +45,10 @@ std::vector<Entry> entries_of(const fs::path& folder) {
     std::vector<Entry> entries;
     std::error_code error;
     for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        // What a process that was killed left unfinished begins with the same name.
         const std::string name = at->path().filename();
-        if (name.size() != digest_size + suffix.size() || !name.ends_with(suffix)) continue;
+        if (name.find_first_not_of("0123456789abcdef") != digest_size || !name.substr(digest_size).starts_with(suffix))
+            continue;
         std::error_code gone; // by another process
         const Entry entry{at->path(), at->file_size(gone), at->last_write_time(gone)};
         if (!gone) entries.push_back(entry);

@@ -57,9 +57,9 @@ uint64_t ulp_at(const Tensor& a, const Tensor& b, int64_t i) {
     case DType::F32: return ulp_distance(load<float>(a.data, i), load<float>(b.data, i));
     case DType::F16: return distance<_Float16, int16_t>(load<_Float16>(a.data, i), load<_Float16>(b.data, i));
     default:
-        return distance<float, int32_t>(static_cast<float>(bf16_at(a.data, i)),
-                                        static_cast<float>(bf16_at(b.data, i))) >>
-               16;
+        const uint64_t floats =
+            distance<float, int32_t>(static_cast<float>(bf16_at(a.data, i)), static_cast<float>(bf16_at(b.data, i)));
+        return floats == farthest ? floats : floats >> 16;
     }
 }
 
@@ -114,7 +114,9 @@ Pair compare_reals(const Tensor& actual, const Tensor& expected, int64_t i, cons
     double allowed = tolerance.absolute + tolerance.relative * std::abs(e);
     pair.passes =
         (std::isfinite(pair.absolute) && pair.absolute <= allowed) || (tolerance.ulp && pair.ulp <= *tolerance.ulp);
-    pair.badness = allowed > 0 ? pair.absolute / allowed : static_cast<double>(pair.ulp);
+    pair.badness = !std::isfinite(pair.absolute) ? infinity
+                   : allowed > 0                 ? pair.absolute / allowed
+                                                 : static_cast<double>(pair.ulp);
     return pair;
 }
 

@@ -60,7 +60,7 @@ private:
     }
 
     void check_input(const std::string& name, const Type& type, const Tensor& given) const {
-        bool fits = type.dtype() == given.dtype && type.shape().size() == given.shape.size();
+        bool fits = type.has_rank() && type.dtype() == given.dtype && type.shape().size() == given.shape.size();
         for (size_t i = 0; fits && i < given.shape.size(); i++)
             fits = value_of(type.shape()[i], symbols_) == given.shape[i];
         if (!fits) throw InterpretError(fmt::format("input '{}' does not have the type {}", name, type.text()));
@@ -117,6 +117,7 @@ private:
 
     // Symbols that stand alone in the type of a value are its sizes.
     void bind(const Value& value, const Tensor& tensor) {
+        if (!value.type().has_rank()) return;
         const Shape& shape = value.type().shape();
         for (size_t i = 0; i < std::min(shape.size(), tensor.shape.size()); i++)
             if (auto symbol = shape[i].as_symbol()) symbols_[*symbol] = tensor.shape[i];
@@ -126,6 +127,7 @@ private:
 
     void run(const OpNode& node) {
         std::string_view op = node.op();
+        if (op == "list") return; // the importer has taken it apart
         if (op == "constant" || op == "weight") return put(node.result(), constant(node));
         if (op == "identity") return put(node.result(), get(*node.operand(0)));
         if (op == "list") return; // what importers left of it: nothing reads it
@@ -152,6 +154,7 @@ private:
         std::vector<Tensor> tensors;
         std::vector<Result> results;
         for (const auto& value : node.results()) {
+            if (!value->type().has_rank()) fail(node, fmt::format("the interpreter makes no {}", value->type().text()));
             auto [tensor, data] = new_tensor(value->type().dtype(), shape_of(node, *value));
             results.push_back({cxx_name(tensor.dtype), size_of(tensor.dtype), tensor.shape, data});
             tensors.push_back(std::move(tensor));

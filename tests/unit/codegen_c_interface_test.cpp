@@ -17,13 +17,13 @@ TEST(CInterface, AnyTextBecomesAnIdentifier) {
     EXPECT_EQ(c_identifier("_Private"), "Private");
     EXPECT_EQ(c_identifier("3d"), "v3d");
     EXPECT_EQ(c_identifier("_3d"), "v3d");
-    EXPECT_EQ(c_identifier("int"), "int_");
-    EXPECT_EQ(c_identifier("_int"), "int_");
-    EXPECT_EQ(c_identifier("co_await"), "co_await_");
-    EXPECT_EQ(c_identifier("NULL"), "NULL_");
+    EXPECT_EQ(c_identifier("int"), "v_int");
+    EXPECT_EQ(c_identifier("_int"), "v_int");
+    EXPECT_EQ(c_identifier("co_await"), "v_co_await");
+    EXPECT_EQ(c_identifier("NULL"), "v_NULL");
     EXPECT_EQ(c_identifier(""), "value");
     EXPECT_EQ(c_identifier("::"), "value");
-    EXPECT_EQ(c_identifier("\u00e9t\u00e9"), "t_");
+    EXPECT_EQ(c_identifier("\u00e9t\u00e9"), "t");
     for (const char* text : {"resnet18-v1.7", "_Private", "int", "", "3d", "a__b", "::"})
         EXPECT_EQ(c_identifier(c_identifier(text)), c_identifier(text)) << text;
 }
@@ -46,13 +46,14 @@ func @main(%int: f32[N,M], %b: i64[2*N]) -> (f32[N,M] "a*/b??/", i64[2*N] "int")
   %2 = neg %b
   return %1, %2
 })");
-    EXPECT_NE(header.find("int32_t m_run(int64_t N, int64_t M, const float* int_, const int64_t* b, float* a_b_, "
-                          "int64_t* int_2,"),
+    EXPECT_NE(header.find("int32_t m_run(\n    int64_t N,\n    int64_t M,\n    const float* v_int,\n"
+                          "    const int64_t* b,\n    float* a_b,\n    int64_t* v_int_2,\n"),
               std::string::npos)
         << header;
     EXPECT_NE(header.find("uint64_t m_workspace_size(int64_t N, int64_t M);"), std::string::npos);
     EXPECT_EQ(header.find("*/b"), std::string::npos) << "no name ends a comment";
     EXPECT_EQ(header.find("m_weights"), std::string::npos) << "there are none";
+    EXPECT_EQ(header.find("m_a_b__"), std::string::npos) << "two underscores are for the compiler";
     EXPECT_NE(header.find("Cuvil 1.2.3"), std::string::npos);
 }
 

@@ -54,6 +54,7 @@ TEST(Compare, SpecialValuesMeetTheirLike) {
     EXPECT_FALSE(d.at);
     const Tolerance generous{1e30, 1e30};
     EXPECT_EQ(compared({nan, 1, infinity, 1, infinity}, {1, nan, 1, infinity, -infinity}, generous).outside, 5);
+    EXPECT_EQ(compared({0, 1}, {infinity, 1.5f}, {1, 0.1}).at, 0) << "nothing is worse than what is not finite";
 }
 
 TEST(Compare, TellsTheWorstElement) {
@@ -71,7 +72,7 @@ TEST(Compare, TellsTheWorstElement) {
 }
 
 TEST(Compare, EachToleranceIsEnough) {
-    EXPECT_FALSE(compared({101}, {100}, {0.5, 0.009}).passes() && compared({101}, {100}, {0, 0.009}).passes());
+    EXPECT_FALSE(compared({101}, {100}, {0, 0.009}).passes());
     EXPECT_TRUE(compared({101}, {100}, {0.5, 0.009}).passes());
     EXPECT_TRUE(compared({101}, {100}, {1, 0}).passes());
     EXPECT_TRUE(compared({std::nextafter(1.0f, 2.0f)}, {1}, {0, 0, 1}).passes());

@@ -168,6 +168,14 @@ TEST(Interpret, KnowsAllOps) {
         EXPECT_TRUE(others.contains(op.name) || row_of(op)) << "there is no row for " << op.name;
 }
 
+// A list only holds values together: its results have no elements.
+TEST(Interpret, PassesOverLists) {
+    auto y = run("func @main(%x: f32[1], %y: f32[1]) -> f32[1] {\n  %l = list %x, %y : list<f32[1]>\n"
+                 "  %1 = add %x, %y\n  return %1\n}",
+                 {floats({1}, {1}), floats({1}, {2})});
+    EXPECT_EQ(elements<float>(y[0]), (std::vector<float>{3}));
+}
+
 TEST(Interpret, AttentionByItsDefinition) {
     auto y = run("func @main(%q: f32[1,1], %k: f32[1,2], %v: f32[2,1], %m: bool[1,2]) -> f32[1,1] {\n"
                  "  %1 = attention %q, %k, %v, %m\n  return %1\n}",

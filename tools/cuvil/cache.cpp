@@ -15,8 +15,8 @@ Examples:
   cuvil cache
   cuvil cache --clear
 
-Code that was compiled before is not compiled again: `compile`, `run` and `bench` keep it in $CUVIL_CACHE_DIR, else in
-$XDG_CACHE_HOME/cuvil, else in ~/.cache/cuvil. What has not been used for the longest time goes first. An empty
+Code that was compiled before is not compiled again: every verb that compiles, and Python's cuvil.compile, keep it in
+$CUVIL_CACHE_DIR, else in $XDG_CACHE_HOME/cuvil, else in ~/.cache/cuvil. What has not been used for the longest time goes first. An empty
 CUVIL_CACHE_DIR, or --no-cache, keeps nothing. A module is the same to the byte with and without.)");
     return [clear](Console& console) {
         const std::filesystem::path folder = default_cache_folder();
