@@ -233,8 +233,13 @@ void check_type(const Type& type, const std::string& what, const Location& where
 }
 
 void check_types(const Region& region, Diagnostics& diag) {
-    for (size_t i = 0; i < region.arguments().size(); i++)
-        check_type(region.arguments()[i]->type(), "argument " + std::to_string(i), {}, diag);
+    for (size_t i = 0; i < region.arguments().size(); i++) {
+        const Type& type = region.arguments()[i]->type();
+        check_type(type, "argument " + std::to_string(i), {}, diag);
+        if (type.has_rank() && !type.layout().is_plain())
+            diag.error("invalid-ir", "argument " + std::to_string(i) + " is " + type.text() +
+                                         ": what comes from outside has no layout of its own");
+    }
     for (const auto& node : region.nodes()) {
         for (const auto& result : node->results())
             check_type(result->type(), "a result of " + std::string(node->op()), node->location(), diag);

@@ -20,5 +20,19 @@ TEST(ChooseAlgorithms, ValuesWithoutCodeAreRefusedAllAtOnce) {
     }
 }
 
+TEST(ChooseAlgorithms, ArgumentsHaveNoLayout) {
+    try {
+        Planned planned(R"(func @main(%x: f32[1,3,4,4]{blocked, halo=[0,0,0,0]}) -> f32[1,3,4,4] {
+  %1 = relayout %x : f32[1,3,4,4]
+  return %1
+})");
+        FAIL() << "not refused";
+    } catch (const Refused& refused) {
+        EXPECT_STREQ(refused.what(),
+                     "error[invalid-ir]: argument 0 is f32[1,3,4,4]{blocked, halo=[0,0,0,0]}: what comes "
+                     "from outside has no layout of its own\n");
+    }
+}
+
 } // namespace
 } // namespace cuvil
