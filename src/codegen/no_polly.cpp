@@ -2,6 +2,7 @@
 // statically does without.
 #include <llvm/Passes/PassPlugin.h>
 
+// NOLINTNEXTLINE(readability-identifier-naming): the name that Clang links against.
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
     return {LLVM_PLUGIN_API_VERSION, "Polly", "none", [](llvm::PassBuilder&) {}};
 }
