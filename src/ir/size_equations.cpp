@@ -1,7 +1,10 @@
 #include "ir/size_equations.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <optional>
 #include <set>
+#include <string>
 
 namespace cuvil {
 
@@ -13,10 +16,19 @@ bool contains(const Dim& dim, const std::string& symbol) {
     return symbols.contains(symbol);
 }
 
+// As it is where the new values are too large: an equality may be missed.
+Dim substituted(const Dim& dim, const std::function<std::optional<Dim>(const std::string&)>& values) {
+    try {
+        return dim.substitute(values);
+    } catch (const DimOverflow&) {
+        return dim;
+    }
+}
+
 } // namespace
 
 Dim SizeEquations::resolved(const Dim& dim) const {
-    return dim.substitute([&](const std::string& name) -> std::optional<Dim> {
+    return substituted(dim, [&](const std::string& name) -> std::optional<Dim> {
         auto found = symbols_.find(name);
         return found == symbols_.end() ? std::nullopt : std::optional(found->second);
     });
@@ -35,8 +47,8 @@ void SizeEquations::add(const Dim& a, const Dim& b) {
         return;
     }
     auto solve = [&](const std::string& name) { return name == *symbol ? std::optional(right) : std::nullopt; };
-    for (auto& [name, value] : symbols_) value = value.substitute(solve);
-    for (auto& [l, r] : others_) l = l.substitute(solve), r = r.substitute(solve);
+    for (auto& [name, value] : symbols_) value = substituted(value, solve);
+    for (auto& [l, r] : others_) l = substituted(l, solve), r = substituted(r, solve);
     symbols_.emplace(*symbol, right);
 }
 
@@ -57,12 +69,18 @@ bool SizeEquations::equal(const Dim& a, const Dim& b) const {
 
 bool SizeEquations::equal_counts(const Shape& a, const Shape& b) const {
     // One dim stands for all that equal it.
-    auto count = [&](const Shape& shape) {
+    auto representative = [&](const Shape& shape) {
         Shape same;
         for (const Dim& dim : shape) same.push_back(std::ranges::min(reached(dim)));
-        return element_count(same);
+        return same;
     };
-    return equal(element_count(a), element_count(b)) || equal(count(a), count(b));
+    const Shape left = representative(a), right = representative(b);
+    if (left == right || equal(element_count(a), element_count(b))) return true;
+    try {
+        return equal(element_count(left), element_count(right));
+    } catch (const DimOverflow&) {
+        return false;
+    }
 }
 
 } // namespace cuvil

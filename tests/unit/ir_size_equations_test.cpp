@@ -51,5 +51,16 @@ TEST(SizeEquations, ASymbolInItsOwnValueIsNotSolved) {
     EXPECT_FALSE(e.equal(Dim::floordiv(n, 2), n));
 }
 
+TEST(SizeEquations, WhatIsTooLargeIsNotKnown) {
+    const Dim large = int64_t{1} << 60;
+    SizeEquations e;
+    e.add(n, large);
+    e.add(m, k);
+    EXPECT_FALSE(e.equal(n * n, m));
+    EXPECT_TRUE(e.equal_counts({n, n, m}, {n, n, k})) << "axis by axis";
+    e.add(k, n * n);
+    EXPECT_TRUE(e.equal(m, k));
+}
+
 } // namespace
 } // namespace cuvil
