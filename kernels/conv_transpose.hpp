@@ -187,13 +187,15 @@ template <int Rank> INLINE i64 window_that_meets(const ConvAny<Rank>& p, i64 o, 
 
 // The fields of ConvAny, whose pads are cut from the result: y[n][k][out...] = bias[k] + the sum over (channel, window)
 // in row-major order, one chain of fma per element. weights [c][k / groups][kernel...]; bias may be null. One task is
-// one output channel of one image; their number is conv_any_tasks.
+// one output channel of one image; their number is conv_any_tasks. Each element of x times the window is added where it
+// lies, channel by channel and tap by tap: a tap meets an element of y at most once, so this is the order of the sum.
 template <class T, int Rank>
 INLINE void conv_transpose_any(const ConvAny<Rank>& p, i64 task, const T* x, const T* weights, const T* bias, T* y) {
     const i64 k = task % p.k;
     const i64 n = task / p.k;
     const i64 channels = p.c / p.groups;
     const i64 outputs = p.k / p.groups;
+    constexpr int last = Rank - 1;
     i64 in_size = 1, out_size = 1, taps = 1;
     for (int d = 0; d < Rank; d++) {
         in_size *= p.in[d];
@@ -202,19 +204,37 @@ INLINE void conv_transpose_any(const ConvAny<Rank>& p, i64 task, const T* x, con
     }
     y += task * out_size;
     for (i64 o = 0; o < out_size; o++) {
-        T sum = bias != nullptr ? bias[k] : T(0);
-        for (i64 i = 0; i < channels; i++) {
-            const i64 c = k / outputs * channels + i;
-            const T* image = x + (n * p.c + c) * in_size;
-            const T* w = weights + (c * outputs + k % outputs) * taps;
-            for (i64 tap = 0; tap < taps; tap++) {
-                const i64 offset = window_that_meets(p, o, tap);
-                if (offset >= 0) {
-                    sum = fma(image[offset], w[tap], sum);
+        y[o] = bias != nullptr ? bias[k] : T(0);
+    }
+    for (i64 i = 0; i < channels; i++) {
+        const i64 c = k / outputs * channels + i;
+        const T* image = x + (n * p.c + c) * in_size;
+        const T* w = weights + (c * outputs + k % outputs) * taps;
+        for (i64 tap = 0; tap < taps; tap++) {
+            for (i64 row = 0; row < in_size; row += p.in[last]) {
+                // Where the tap lies for the first element of the row of x, dimension by dimension from the inside.
+                i64 row_left = row / p.in[last], tap_left = tap / p.kernel[last], offset = 0, step = p.out[last];
+                bool is_outside = false;
+                for (int d = last - 1; d >= 0; d--) {
+                    const i64 at = row_left % p.in[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
+                    is_outside |= at < 0 || at >= p.out[d];
+                    offset += at * step;
+                    step *= p.out[d];
+                    row_left /= p.in[d];
+                    tap_left /= p.kernel[d];
+                }
+                if (is_outside) {
+                    continue;
+                }
+                const i64 shift = tap % p.kernel[last] * p.dilation[last] - p.pad[last];
+                const Range valid = inside(p.in[last], p.stride[last], shift, p.out[last]);
+                T* out = y + offset + shift;
+                for (i64 column = valid.begin; column < valid.end; column++) {
+                    T& sum = out[column * p.stride[last]];
+                    sum = fma(image[row + column], w[tap], sum);
                 }
             }
         }
-        y[o] = sum;
     }
 }
 

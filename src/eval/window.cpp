@@ -47,10 +47,6 @@ template <int Rank> PoolAny<Rank> pooling(const Array& x, const Window& w, bool 
     return p;
 }
 
-} // namespace
-
-namespace {
-
 template <class T, int Rank>
 INLINE void conv_all(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
     for (i64 task = 0; task < conv_any_tasks(p); task++) conv_any<T, Rank>(p, task, x, weights, bias, y);
@@ -60,45 +56,9 @@ WITH_FMA void conv_all_quickly(const ConvAny<Rank>& p, const T* x, const T* weig
     conv_all(p, x, weights, bias, y);
 }
 
-// Each element of x times the window, added up where it lies: plane by plane, taps in rising order, a row of x at once.
 template <class T, int Rank>
 INLINE void conv_transpose_all(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
-    constexpr int last = Rank - 1;
-    const i64 channels = p.c / p.groups, outputs = p.k / p.groups;
-    const i64 in_size = elements_of(p.in), out_size = elements_of(p.out), taps = elements_of(p.kernel);
-    for (i64 plane = 0; plane < p.n * p.k; plane++) {
-        const i64 k = plane % p.k;
-        T* image = y + plane * out_size;
-        for (i64 o = 0; o < out_size; o++) image[o] = bias != nullptr ? bias[k] : T(0);
-        for (i64 i = 0; i < channels; i++) {
-            const i64 c = k / outputs * channels + i;
-            const T* from = x + (plane / p.k * p.c + c) * in_size;
-            const T* w = weights + (c * outputs + k % outputs) * taps;
-            for (i64 tap = 0; tap < taps; tap++) {
-                for (i64 row = 0; row < in_size; row += p.in[last]) {
-                    // Where the window's tap lies for the first element of the row, axis by axis from the inside.
-                    i64 row_left = row / p.in[last], tap_left = tap / p.kernel[last], offset = 0, step = p.out[last];
-                    bool is_outside = false;
-                    for (int d = last - 1; d >= 0; d--) {
-                        const i64 at =
-                            row_left % p.in[d] * p.stride[d] + tap_left % p.kernel[d] * p.dilation[d] - p.pad[d];
-                        is_outside |= at < 0 || at >= p.out[d];
-                        offset += at * step;
-                        step *= p.out[d];
-                        row_left /= p.in[d];
-                        tap_left /= p.kernel[d];
-                    }
-                    if (is_outside) continue;
-                    const i64 first = tap % p.kernel[last] * p.dilation[last] - p.pad[last];
-                    for (i64 column = 0; column < p.in[last]; column++) {
-                        const i64 at = column * p.stride[last] + first;
-                        if (at >= 0 && at < p.out[last])
-                            image[offset + at] = fma(from[row + column], w[tap], image[offset + at]);
-                    }
-                }
-            }
-        }
-    }
+    for (i64 task = 0; task < conv_any_tasks(p); task++) conv_transpose_any<T, Rank>(p, task, x, weights, bias, y);
 }
 template <class T, int Rank>
 WITH_FMA void conv_transpose_all_quickly(const ConvAny<Rank>& p, const T* x, const T* weights, const T* bias, T* y) {
