@@ -21,6 +21,11 @@ WITH_FMA void products_quickly(i64 stacks, i64 m, i64 n, i64 k, const T* a, cons
     products(stacks, m, n, k, a, b, b_step, y);
 }
 
+// The one of the two that is right here.
+template <class T> auto products_for_this_processor() {
+    return is_float<T> && has_quick_fma() ? products_quickly<T> : products<T>;
+}
+
 } // namespace
 
 bool matmul(const Array& a, const Array& b, const Result& y) {
@@ -30,8 +35,7 @@ bool matmul(const Array& a, const Array& b, const Result& y) {
     for (size_t i = 0; i + 2 < rank; i++) stacks *= a.shape[i];
     i64 b_step = b.shape.size() == 2 ? 0 : k * n;
     return with_type(y.type, NumberTypes(), [&]<class T>() {
-        auto run = is_float<T> && has_quick_fma() ? products_quickly<T> : products<T>;
-        run(stacks, m, n, k, elements<T>(a), elements<T>(b), b_step, elements<T>(y));
+        products_for_this_processor<T>()(stacks, m, n, k, elements<T>(a), elements<T>(b), b_step, elements<T>(y));
     });
 }
 
@@ -50,10 +54,11 @@ bool attention(const Array& q, const Array& k, const Array& v, const Array* mask
     i64 heads = 1;
     for (size_t i = 0; i + 2 < rank; i++) heads *= q.shape[i];
     const auto scale = static_cast<f32>(how.scale), fill = static_cast<f32>(how.fill);
+    const auto multiply = products_for_this_processor<f32>();
     std::vector<f32> scores(static_cast<size_t>(rows * keys));
     for (i64 head = 0; head < heads; head++) {
-        products<f32>(1, rows, keys, depth, elements<f32>(q) + head * rows * depth,
-                      elements<f32>(k) + head * depth * keys, 0, scores.data());
+        multiply(1, rows, keys, depth, elements<f32>(q) + head * rows * depth, elements<f32>(k) + head * depth * keys,
+                 0, scores.data());
         for (i64 i = 0; i < rows * keys; i++) {
             f32& score = scores[static_cast<size_t>(i)];
             const i64 at = head * rows * keys + i;
@@ -66,8 +71,8 @@ bool attention(const Array& q, const Array& k, const Array& v, const Array* mask
         cuvil::softmax<f32>(rows, keys, 1, {0, rows}, scores.data(), scores.data());
         for (f32& weight : scores)
             if (how.nan_to_zero && weight != weight) weight = 0;
-        products<f32>(1, rows, width, keys, scores.data(), elements<f32>(v) + head * keys * width, 0,
-                      elements<f32>(y) + head * rows * width);
+        multiply(1, rows, width, keys, scores.data(), elements<f32>(v) + head * keys * width, 0,
+                 elements<f32>(y) + head * rows * width);
     }
     return true;
 }
