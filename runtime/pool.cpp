@@ -16,7 +16,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::microseconds worker_spin{20};
 constexpr std::chrono::microseconds caller_spin{50};
-constexpr int64_t most_chunks = 0xffff;
 // Each thread that is woken wakes two more, so the caller pays for two.
 constexpr int32_t wakes_each = 2;
 
@@ -123,14 +122,12 @@ void* Pool::worker_main(void* index_as_pointer) {
 int64_t Pool::claim(uint32_t generation, int32_t worker) {
     uint64_t word = word_.load(std::memory_order_acquire);
     for (;;) {
-        const auto [now, next, left] = parts(word);
-        if (now != generation || left == 0) return -1;
+        if (generation_of(word) != generation || chunks_left(word) == 0) return -1;
         // Read between the load of the word and the exchange, it is of this generation or the exchange fails.
         if (worker >= threads_.load(std::memory_order_relaxed)) return -1;
-        const bool from_back = worker % 2 == 1;
-        const uint64_t claimed = word - 1 + (from_back ? 0 : 1u << 16);
-        if (word_.compare_exchange_weak(word, claimed, std::memory_order_acq_rel, std::memory_order_acquire))
-            return from_back ? next + left - 1 : next;
+        const Claim mine = claim_of(word, worker);
+        if (word_.compare_exchange_weak(word, mine.word, std::memory_order_acq_rel, std::memory_order_acquire))
+            return mine.chunk;
     }
 }
 
@@ -162,7 +159,7 @@ void Pool::run(int32_t threads, int64_t items, Task task, void* context) {
     threads_.store(threads, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     const uint32_t next_generation = generation() + 1;
-    word_.store(uint64_t{next_generation} << 32 | chunks); // in one order with the workers' `parked`
+    word_.store(step_word(next_generation, chunks)); // in one order with the workers' `parked`
     wake(helpers, wakes_each);
 
     const int32_t outer = current_worker;
@@ -214,13 +211,13 @@ void Pool::park(int32_t index, uint32_t seen) {
     std::atomic<uint32_t>& parked = worker_[index].parked;
     parked.store(1);
     // Either this sees the new step, or its caller sees `parked`.
-    if (static_cast<uint32_t>(word_.load() >> 32) != seen || ending_.load()) {
+    if (generation_of(word_.load()) != seen || ending_.load()) {
         parked.store(0);
         return;
     }
     while (parked.load() == 1) futex_wait(parked, 1);
-    const Word word = parts(word_.load(std::memory_order_acquire));
-    wake(std::min(threads_.load(std::memory_order_relaxed) - 1, static_cast<int32_t>(word.left)), wakes_each);
+    const auto left = static_cast<int32_t>(chunks_left(word_.load(std::memory_order_acquire)));
+    wake(std::min(threads_.load(std::memory_order_relaxed) - 1, left), wakes_each);
 }
 
 void Pool::before_fork() { instance().mutex_.lock(); }

@@ -1,16 +1,10 @@
 // The threads of the process: one pool for all modules.
 //
-// A step, one parallel_for, is cut into chunks, and whoever is awake claims the next chunk from one 64-bit word
-//
-//     generation : 32 | next : 16 | left : 16
-//
-// The caller claims too, and when nothing is left it waits only for the chunks that others are running. A worker that
-// was asleep, or that the system runs elsewhere, is never waited for: beside a busy neighbour a run costs about what it
-// costs on one thread. The generation makes a late worker's claim fail: without it a worker that read the word before
-// a step ended could run the old function on a chunk of the next.
-//
-// The caller claims from the front, every other worker from the back. So of two threads each keeps its end of the work
-// from step to step, and what it reads is in its own cache.
+// A step, one parallel_for, is cut into chunks, and whoever is awake claims the next chunk from one 64-bit word (see
+// step_word.hpp). The caller claims too, and when nothing is left it waits only for the chunks that others are running.
+// A worker that was asleep, or that the system runs elsewhere, is never waited for: beside a busy neighbour a run costs
+// about what it costs on one thread. The generation makes a late worker's claim fail: without it a worker that read the
+// word before a step ended could run the old function on a chunk of the next.
 //
 // A barrier per step with a fixed share for each thread is as fast on a quiet machine and up to five times slower on a
 // busy one, since each step then waits for the unluckiest thread. Pinning gains nothing here.
@@ -20,6 +14,7 @@
 // none.
 #pragma once
 
+#include "runtime/step_word.hpp"
 #include "runtime/thread_count.hpp"
 
 #include <pthread.h>
@@ -57,13 +52,6 @@ private:
         std::atomic<uint32_t> parked{0}; // 1 while asleep; whoever sets it to 0 has to wake
         pthread_t thread{};
     };
-    struct Word {
-        uint32_t generation, next, left;
-    };
-    static Word parts(uint64_t word) {
-        return {static_cast<uint32_t>(word >> 32), static_cast<uint32_t>(word >> 16 & 0xffff),
-                static_cast<uint32_t>(word & 0xffff)};
-    }
 
     Pool();
     int64_t claim(uint32_t generation, int32_t worker); // -1: none left, or another generation
@@ -75,7 +63,7 @@ private:
     bool wait_for_step(int32_t index, uint32_t seen);
     void park(int32_t index, uint32_t seen);
     void wait_for_running_chunks(uint32_t chunks);
-    uint32_t generation() const { return static_cast<uint32_t>(word_.load(std::memory_order_acquire) >> 32); }
+    uint32_t generation() const { return generation_of(word_.load(std::memory_order_acquire)); }
 
     static void before_fork();
     static void after_fork_in_parent();

@@ -1,13 +1,10 @@
 // Threads for statically linked models: a member of the archive of its own, which a program links only if it calls
 // cuvil_threads. The idea is that of runtime/pool.hpp: whoever is awake claims the next chunk of a step from one word,
-//
-//     generation : 32 | next : 16 | left : 16
-//
-// the caller from the front, every other worker from the back. The caller waits only for chunks that others are
-// running. So a worker that sleeps, or that fork() left behind in another process, is never waited for. Workers start
-// at the first step for several threads, spin a little between steps and sleep otherwise; they live as long as the
-// process.
+// and the caller waits only for chunks that others are running. So a worker that sleeps, or that fork() left behind in
+// another process, is never waited for. Workers start at the first step for several threads, spin a little between
+// steps and sleep otherwise; they live as long as the process.
 #include "runtime/static/memory.hpp"
+#include "runtime/step_word.hpp"
 
 extern "C" {
 // As in the headers of glibc and musl, for whose sizes this is written: pthread_t is a long, sigset_t has 128 bytes.
@@ -23,7 +20,6 @@ namespace {
 using Task = void (*)(void* context, int64_t item, int32_t worker);
 
 constexpr int32_t most_threads = 64;
-constexpr int64_t most_chunks = 0xffff;
 constexpr int spins = 500; // about 20 microseconds
 
 // ---- Sleeping on a word
@@ -68,21 +64,19 @@ uint32_t owned;  // by the call that has the workers; others at the same time ru
 int32_t workers; // started; the owner's alone
 
 const uint32_t* generation_word() { return reinterpret_cast<const uint32_t*>(&word) + 1; }
-uint32_t generation() { return static_cast<uint32_t>(load(word) >> 32); }
+uint32_t generation() { return generation_of(load(word)); }
 
 // The number of a chunk of this generation's step; false: none is left.
 bool claim(uint32_t wanted, int32_t worker, uint32_t& chunk) {
     uint64_t seen = load(word);
     for (;;) {
-        const uint32_t next = seen >> 16 & 0xffff;
-        const uint32_t left = seen & 0xffff;
-        if (static_cast<uint32_t>(seen >> 32) != wanted || left == 0) return false;
+        if (generation_of(seen) != wanted || chunks_left(seen) == 0) return false;
         // Read between the load of the word and the exchange, it is of this generation or the exchange fails.
         if (worker >= load(threads_of_step)) return false;
-        const bool from_back = worker % 2 == 1;
-        chunk = from_back ? next + left - 1 : next;
-        const uint64_t claimed = seen - 1 + (from_back ? 0 : 1u << 16);
-        if (__atomic_compare_exchange_n(&word, &seen, claimed, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) return true;
+        const Claim mine = claim_of(seen, worker);
+        chunk = mine.chunk;
+        if (__atomic_compare_exchange_n(&word, &seen, mine.word, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+            return true;
     }
 }
 
@@ -140,7 +134,7 @@ void run_step(int32_t threads, int64_t items, Task task, void* context) {
     store(threads_of_step, threads);
     store(done, 0u);
     const uint32_t next = generation() + 1;
-    store(word, uint64_t{next} << 32 | chunks);
+    store(word, step_word(next, chunks));
     // Sleepers with too large a number for this step may take a call to wake up, so then all are called.
     if (load(sleepers) != 0) wake(generation_word(), workers > others ? most_threads : others);
 
