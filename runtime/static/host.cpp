@@ -171,7 +171,7 @@ int32_t check_kind(const StaticValue& spec, const cuvil_value& value) {
         return CUVIL_ERROR_TYPE;
     }
     const int32_t rank = value.tag == CUVIL_TENSOR ? value.as.tensor.ndim : value.as.strings.ndim;
-    if (rank < 0 || (spec.rank >= 0 && rank != spec.rank)) {
+    if (rank != spec.rank) {
         about("input", spec).add("has ").add(int64_t{rank}).add(" axes, expected ").add(int64_t{spec.rank});
         return CUVIL_ERROR_SHAPE;
     }
@@ -232,7 +232,7 @@ int32_t tell(const StaticModel& model, int32_t status, const cuvil_failure& fail
 
 // The sizes of an output; false where they are known only after the run.
 bool known_shape(const StaticValue& spec, const int64_t* dims, int64_t* shape) {
-    if (spec.rank < 0 || spec.tag != CUVIL_TENSOR) return false;
+    if (spec.tag != CUVIL_TENSOR) return false;
     for (int32_t i = 0; i < spec.rank; i++) {
         const StaticAxis& axis = spec.axes[i];
         shape[i] = axis.dim >= 0 ? dims[axis.dim] : axis.size;
@@ -308,7 +308,7 @@ int32_t take_outputs(const StaticModel& model, const StaticCall& call, const cuv
             status = check_tensor("output", spec, value.as.tensor);
         }
         if (status != CUVIL_OK) return status;
-        shape += spec.rank < 0 ? 0 : spec.rank;
+        shape += spec.rank;
     }
     return CUVIL_OK;
 }

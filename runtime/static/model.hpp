@@ -19,7 +19,7 @@ struct StaticValue {
     int32_t tag;       // CUVIL_TENSOR or CUVIL_STRINGS
     cuvil_dtype dtype; // of tensors
     bool is_optional;
-    int32_t rank; // -1: any
+    int32_t rank;
     const StaticAxis* axes;
 };
 

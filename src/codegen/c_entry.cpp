@@ -47,7 +47,7 @@ public:
         out_.line("}} // namespace");
         out_.close();
         out_.blank();
-        if (c_.has_sizes) sized_functions();
+        sized_functions();
         general_functions();
         return out_.text();
     }
@@ -93,7 +93,7 @@ private:
 
     void value_table(std::string_view table, const std::vector<Value>& values) {
         for (size_t i = 0; i < values.size(); i++) {
-            if (!values[i].type.has_rank() || values[i].type.rank() == 0) continue;
+            if (values[i].type.rank() == 0) continue;
             std::vector<std::string> axes;
             for (const Dim& size : values[i].type.shape())
                 axes.push_back(fmt::format("{{{}, {}}}", dim_of(size), size.constant().value_or(0)));
@@ -103,12 +103,10 @@ private:
         out_.open("constexpr rt::StaticValue {}[] = {{", table);
         for (size_t i = 0; i < values.size(); i++) {
             const Type& type = values[i].type;
-            const bool has_axes = type.has_rank() && type.rank() > 0;
             out_.line("{{{}, {}, {}, {}, {}, {}}},", string_text(values[i].name),
                       is_strings(type) ? "CUVIL_STRINGS" : "CUVIL_TENSOR",
-                      is_strings(type) ? "{0, 0, 1}" : cxx_dtype(type.dtype()), values[i].is_optional,
-                      type.has_rank() ? static_cast<int>(type.rank()) : -1,
-                      has_axes ? fmt::format("{}_{}", table, i) : "nullptr");
+                      is_strings(type) ? "{0, 0, 1}" : cxx_dtype(type.dtype()), values[i].is_optional, type.rank(),
+                      type.rank() > 0 ? fmt::format("{}_{}", table, i) : "nullptr");
         }
         out_.close("};");
     }
@@ -137,8 +135,7 @@ private:
 
     void call_with_memory() {
         size_t sizes = 0;
-        for (const Value& value : outputs())
-            if (value.type.has_rank()) sizes += value.type.rank();
+        for (const Value& value : outputs()) sizes += value.type.shape().size();
         out_.line("// call, with memory of this function's, by `f`.");
         out_.open("template <class R> R with_memory(rt::StaticCall& call, R (*f)(const rt::StaticModel*, "
                   "const rt::StaticCall*)) {{");

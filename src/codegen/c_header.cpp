@@ -43,7 +43,7 @@ public:
         out_.line("#endif");
         out_.blank();
         if (c_.has_run) run();
-        if (c_.has_sizes) workspace_size();
+        workspace_size();
         general();
         out_.line("#ifdef __cplusplus");
         out_.line("}}");
@@ -69,7 +69,7 @@ private:
                 if (value.count && !value.type.empty())
                     out_.line("#define {}_{}_COUNT {} /* elements of {} */", c_.name, value.identifier, *value.count,
                               value.identifier);
-        if (auto bytes = fixed_workspace_size(plan_); bytes && c_.has_sizes)
+        if (auto bytes = fixed_workspace_size(plan_))
             out_.line("#define {}_WORKSPACE_SIZE {} /* bytes */", c_.name,
                       *bytes + static_cast<int64_t>(rt::workspace_alignment) - 1);
         out_.blank();

@@ -203,10 +203,10 @@ CValue c_value(const std::string& name, const Type& type, bool is_optional, Iden
     CValue value{identifiers.add(name), std::string(c_type(type.dtype())), "", std::nullopt};
     value.description =
         fmt::format("\"{}\": {} {}", comment(name), is_strings(type) ? "strings" : cuvil::name(type.dtype()),
-                    type.has_rank() ? comment(text(type.shape())) : "[...]");
+                    comment(text(type.shape())));
     value.description += remark(type.dtype());
     if (is_optional) value.description += "; may be left out";
-    if (!is_strings(type) && type.has_rank())
+    if (!is_strings(type))
         if (auto count = element_count(type.shape()).constant())
             value.count = *count * (is_complex(type.dtype()) ? 2 : 1);
     return value;
@@ -234,7 +234,7 @@ std::string c_identifier(std::string_view text) {
 
 CInterface c_interface(const Program& program, const Plan& plan, std::string name) {
     const FuncIR& main = program.main();
-    CInterface c{std::move(name), {}, {}, {}, true, true};
+    CInterface c{std::move(name), {}, {}, {}, true};
     Identifiers identifiers;
     for (const DimEntry& entry : plan.dims)
         if (auto symbol = entry.value.as_symbol(); symbol && entry.at_entry)
@@ -242,15 +242,13 @@ CInterface c_interface(const Program& program, const Plan& plan, std::string nam
     for (size_t i = 0; i < main.inputs.size(); i++) {
         const Type& type = main.body().arguments()[i]->type();
         c.inputs.push_back(c_value(main.inputs[i].name, type, !main.inputs[i].default_value.empty(), identifiers));
-        c.has_sizes &= type.has_rank();
         c.has_run &= !is_strings(type);
     }
     for (size_t i = 0; i < main.outputs.size(); i++) {
         const Type& type = main.body().terminator()->operand(i)->type();
         c.outputs.push_back(c_value(main.outputs[i].name, type, false, identifiers));
-        c.has_run &= !is_strings(type) && type.has_rank() && plan.known_at_entry(type);
+        c.has_run &= !is_strings(type) && plan.known_at_entry(type);
     }
-    c.has_run &= c.has_sizes;
     return c;
 }
 

@@ -22,8 +22,7 @@ struct CInterface {
     std::string name;                 // the prefix of all names: "resnet18"
     std::vector<std::string> symbols; // parameters for the sizes that calls choose, first entries of the plan's dims
     std::vector<CValue> inputs, outputs;
-    bool has_sizes; // the inputs have known ranks: NAME_workspace_size exists
-    bool has_run;   // besides, all values are tensors whose shapes follow from the inputs': NAME_run exists
+    bool has_run; // all values are tensors whose shapes follow from the inputs': NAME_run exists
 };
 
 // `text` as an identifier of C and C++ that is no keyword: "resnet18-v1.7" -> "resnet18_v1_7".
