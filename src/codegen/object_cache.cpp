@@ -1,11 +1,7 @@
 #include "codegen/object_cache.hpp"
 
+#include "ir/program.hpp"
 #include "support/file.hpp"
-
-#include <fmt/format.h>
-
-#define XXH_INLINE_ALL
-#include <xxhash.h>
 
 #include <algorithm>
 #include <system_error>
@@ -19,10 +15,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view suffix = ".o";
 constexpr size_t digest_size = 32; // in hexadecimal digits
 
-std::string digest(std::string_view bytes) {
-    const XXH128_hash_t hash = XXH3_128bits(bytes.data(), bytes.size());
-    return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
-}
+std::string digest(std::string_view bytes) { return content_hash(std::as_bytes(std::span(bytes))).text(); }
 
 std::string entry_name(const SourceJob& job, std::span<const SourceFile> headers) {
     std::string all = identity(job);

@@ -210,18 +210,7 @@ private:
         put(node.result(), std::move(tensor));
     }
 
-    // Element `at` of a tensor of integers.
-    static int64_t integer(const Tensor& tensor, int64_t at) {
-        const std::byte* data = tensor.data + at * static_cast<int64_t>(size_of(tensor.dtype));
-        if (tensor.dtype == DType::I32) {
-            int32_t narrow = 0;
-            std::memcpy(&narrow, data, sizeof narrow);
-            return narrow;
-        }
-        int64_t wide = 0;
-        std::memcpy(&wide, data, sizeof wide);
-        return wide;
-    }
+    static int64_t integer(const Tensor& tensor, int64_t at) { return integer_at(tensor.data, tensor.dtype, at); }
 
     static bool truth(const Tensor& tensor) { return *tensor.data != std::byte{0}; }
 

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include <cctype>
+#include <cstring>
 
 namespace cuvil {
 
@@ -67,6 +68,18 @@ std::optional<std::span<const std::byte>> constant_bytes(const Program& program,
     auto weight = program.weights().find(node.get<std::string>("name"));
     if (weight == program.weights().end() || weight->second.missing) return std::nullopt;
     return weight->second.bytes;
+}
+
+int64_t integer_at(const std::byte* elements, DType dtype, int64_t at) {
+    const std::byte* element = elements + at * static_cast<int64_t>(size_of(dtype));
+    if (dtype == DType::I32) {
+        int32_t narrow = 0;
+        std::memcpy(&narrow, element, sizeof narrow);
+        return narrow;
+    }
+    int64_t wide = 0;
+    std::memcpy(&wide, element, sizeof wide);
+    return wide;
 }
 
 } // namespace cuvil

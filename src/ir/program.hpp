@@ -90,6 +90,9 @@ private:
 
 // The bytes of a `constant` or `weight` node; an empty optional if `value` is neither, or its bytes are missing.
 std::optional<std::span<const std::byte>> constant_bytes(const Program& program, const Value& value);
+
+// Element `at` of a tensor of i64 or i32, whatever the alignment.
+int64_t integer_at(const std::byte* elements, DType dtype, int64_t at);
 bool is_constant(const Value& value);
 
 // Structure, attributes, types, names of ports and places are the same; weights compare by hash.

@@ -56,15 +56,7 @@ std::optional<int64_t> constant_integer(const Program& program, const Value& val
     auto bytes = constant_bytes(program, value);
     DType dtype = value.type().is_tensor() ? value.type().dtype() : DType::Bool;
     if (!bytes || (dtype != DType::I64 && dtype != DType::I32)) return std::nullopt;
-    const std::byte* element = bytes->data() + static_cast<size_t>(at) * size_of(dtype);
-    if (dtype == DType::I64) {
-        int64_t wide = 0;
-        std::memcpy(&wide, element, sizeof wide);
-        return wide;
-    }
-    int32_t narrow = 0;
-    std::memcpy(&narrow, element, sizeof narrow);
-    return narrow;
+    return integer_at(bytes->data(), dtype, at);
 }
 
 std::optional<double> only_number(const Program& program, const Value& value) {
