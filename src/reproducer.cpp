@@ -59,15 +59,6 @@ std::string program_before(std::string_view step, const Source& source, CompileO
     }
 }
 
-std::string arguments_of(const CompileOptions& options) {
-    std::string text = "--target " + options.target;
-    std::string levels;
-    for (const std::string& level : options.levels) levels += (levels.empty() ? " --isa " : ",") + level;
-    text += levels + " --opt-level " + options.opt_level;
-    for (const std::string& pass : options.disabled_passes) text += " --disable-pass " + pass;
-    return text;
-}
-
 // The words of the exception that is being handled, if only a bug of ours throws it.
 std::optional<std::string> words_of_bug() {
     try {
@@ -100,6 +91,15 @@ int new_file(const std::filesystem::path& folder, std::filesystem::path& path) {
 }
 
 } // namespace
+
+std::string arguments_of(const CompileOptions& options) {
+    std::string text = "--target " + options.target;
+    std::string levels;
+    for (const std::string& level : options.levels) levels += (levels.empty() ? " --isa " : ",") + level;
+    text += levels + " --opt-level " + options.opt_level;
+    for (const std::string& pass : options.disabled_passes) text += " --disable-pass " + pass;
+    return text;
+}
 
 void StageWatch::rethrow(const Source& source) const {
     std::string step = stage_;

@@ -23,6 +23,9 @@ private:
     std::string stage_ = "import";
 };
 
+// The options as `cuvil compile` takes them, as far as they decide what the compiler does.
+std::string arguments_of(const CompileOptions& options);
+
 // f(options), with all that a CompilerBug has to tell.
 template <class F> auto reproducible(const Source& source, const CompileOptions& options, F f) {
     StageWatch watch(options);

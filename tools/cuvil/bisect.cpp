@@ -8,6 +8,7 @@
 #include "ir/printer.hpp"
 #include "ir/rewriter.hpp"
 #include "ops/op_table.hpp"
+#include "src/reproducer.hpp"
 #include "src/stages.hpp"
 
 #include <fmt/format.h>
@@ -191,7 +192,9 @@ private:
         try {
             file = bytes(compile(std::move(program), options_, diag));
         } catch (const CompilerBug& bug) {
-            throw CompilerBug(bug.what(), bug.step(), text, "--target native");
+            throw CompilerBug(bug.what(), bug.step(), text, arguments_of(options_));
+        } catch (const InternalError& bug) {
+            throw CompilerBug(bug.what(), "plan or codegen", text, arguments_of(options_));
         }
         Session session(model_, file, threads_);
         std::vector<Tensor> tensors;
