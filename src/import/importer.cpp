@@ -63,7 +63,8 @@ bool is_ir_text(std::string_view bytes, const std::filesystem::path& path) {
                                [&](std::string_view start) { return bytes.starts_with(start); });
 }
 
-// Numbers from -1/8 to 1/8, or 0 to 3 for integers, by a generator that starts from the name.
+// Numbers from -1/8 to 1/8 for f32 and f64, 0 to 3 for integers, the bits of 0 to 3 for all else, by a generator that
+// starts from the name.
 std::string made_up(const Weight& weight, int64_t bytes) {
     uint64_t state = content_hash(std::as_bytes(std::span(weight.name))).low;
     auto next = [&] {
