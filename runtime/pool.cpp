@@ -19,6 +19,10 @@ constexpr std::chrono::microseconds caller_spin{50};
 // Each thread that is woken wakes two more, so the caller pays for two.
 constexpr int32_t wakes_each = 2;
 
+// A run waits for its turn at most so many times what the last one of its kind took: enough for two calls on each
+// processor, and a short run beside long ones takes no more than about three times its time.
+constexpr int patience = 2;
+
 // The worker number of the step that this thread is inside of; -1 outside.
 thread_local int32_t current_worker = -1;
 
@@ -220,9 +224,15 @@ void Pool::park(int32_t index, uint32_t seen) {
     wake(std::min(threads_.load(std::memory_order_relaxed) - 1, left), wakes_each);
 }
 
-void Pool::before_fork() { instance().mutex_.lock(); }
+void Pool::before_fork() {
+    instance().mutex_.lock();
+    instance().turns_.before_fork();
+}
 
-void Pool::after_fork_in_parent() { instance().mutex_.unlock(); }
+void Pool::after_fork_in_parent() {
+    instance().turns_.after_fork_in_parent();
+    instance().mutex_.unlock();
+}
 
 // Only the thread that forked lives on, and it was in no step: whatever the others held is void.
 void Pool::after_fork_in_child() {
@@ -233,6 +243,7 @@ void Pool::after_fork_in_child() {
     pool.ending_.store(false);
     pool.caller_sleeps_.store(false);
     for (Worker& worker : pool.worker_) worker.parked.store(0);
+    pool.turns_.after_fork_in_child();
     pool.mutex_.unlock();
 }
 
@@ -248,16 +259,31 @@ void RunThreads::leave() {
     entered_ = false;
     if (owner_) Pool::instance().release();
     owner_ = false;
+    if (has_turn_) {
+        Pool::instance().turns().give_back();
+        last_ = Clock::now() - began_;
+    }
+    has_turn_ = false;
     if (threads_ != 1) current_worker = outer_worker_;
+}
+
+void RunThreads::take_turn() {
+    // Inside a step of another run, which has one, there is nothing to wait for.
+    Pool::instance().turns().take(outer_worker_ >= 0 ? Clock::duration{0} : patience * last_);
+    has_turn_ = true;
+    began_ = Clock::now();
 }
 
 void RunThreads::parallel_for(int64_t items, Task task, void* context) {
     if (threads_ == 1) return run_alone(items, task, context, 0);
     // Inside a step, this thread's share of the scratch memory is that of its worker number.
     if (current_worker >= 0) return run_alone(items, task, context, current_worker);
-    if (items <= 1 || (!owner_ && !(owner_ = Pool::instance().try_acquire())))
+    if (items <= 1) return run_alone(items, task, context, 0);
+    if (!has_turn_) take_turn();
+    const int32_t threads = threads_ - (Pool::instance().turns().running() - 1);
+    if (threads <= 1 || (!owner_ && !(owner_ = Pool::instance().try_acquire())))
         return run_alone(items, task, context, 0);
-    Pool::instance().run(threads_, items, task, context);
+    Pool::instance().run(threads, items, task, context);
 }
 
 } // namespace cuvil::rt

@@ -16,11 +16,13 @@
 
 #include "runtime/step_word.hpp"
 #include "runtime/thread_count.hpp"
+#include "runtime/turns.hpp"
 
 #include <pthread.h>
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <mutex>
 
@@ -46,6 +48,9 @@ public:
     void run(int32_t threads, int64_t items, Task task, void* context);
 
     int32_t worker_count() const { return workers_.load(); }
+
+    // Of the runs that are worth several threads.
+    Turns& turns() { return turns_; }
 
 private:
     struct alignas(64) Worker {
@@ -83,6 +88,8 @@ private:
     alignas(64) std::atomic<uint32_t> done_{0}; // chunks finished; the caller sleeps on it
     std::atomic<bool> caller_sleeps_{false};
 
+    Turns turns_{default_thread_count()};
+
     alignas(64) std::atomic<bool> owned_{false};
     std::atomic<bool> ending_{false};
     std::atomic<int32_t> workers_{0}; // worker_[1] to worker_[workers_] exist
@@ -93,7 +100,8 @@ private:
     std::array<Worker, max_threads> worker_;
 };
 
-// The pool as one run sees it: takes the workers at the first step worth it, gives them back at the end of the run.
+// The pool as one run sees it: takes a turn, and the workers, at the first step worth it, and gives them back at the
+// end of the run. Each other run that has a turn leaves it one thread less.
 class RunThreads {
 public:
     explicit RunThreads(int32_t threads) : threads_(threads) {}
@@ -108,9 +116,16 @@ public:
     void parallel_for(int64_t items, Task task, void* context);
 
 private:
+    using Clock = std::chrono::steady_clock;
+
+    void take_turn();
+
     int32_t threads_;
     bool owner_ = false;
     bool entered_ = false;
+    bool has_turn_ = false;
+    Clock::time_point began_; // of this run, once it has a turn
+    Clock::duration last_{0}; // what the last run took from there
     int32_t outer_worker_ = -1;
 };
 
