@@ -32,8 +32,10 @@ TEST(OnnxErrors, UnsupportedOperatorsAllAtOnce) {
 error[unsupported-op]: operator "Foo" (domain "x.y", not imported) is not supported
   --> model.onnx, node "make_a"
 note: also "make_c", "make_d" and 1 more
+help: `cuvil ops` lists the operators that there are: replace it by some of them before the export
 error[unsupported-op]: operator "TfIdfVectorizer" (domain "ai.onnx", opset 11) is not supported
   --> model.onnx, node "make_b"
+help: `cuvil ops` lists the operators that there are: replace it by some of them before the export
 error[unsupported-op]: operator "SoftMax" (domain "ai.onnx", opset 11) is not supported
   --> model.onnx, node "make_y"
 help: did you mean "Softmax"?

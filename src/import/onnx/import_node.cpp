@@ -215,6 +215,7 @@ void GraphImporter::note_unsupported(const NodeProto& node, const Scope& scope) 
     if (!is_new) return;
     entry.first = place;
     unsupported_order_.push_back(message);
+    entry.help = "`cuvil ops` lists the operators that there are: replace it by some of them before the export";
     if (!is_default_domain(node.domain)) return;
     std::vector<const Row*> like = rows_like(node.op_type);
     if (!like.empty() && like[0]->name != node.op_type) {
