@@ -4,6 +4,8 @@
 #include "plan/views.hpp"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <span>
 
 namespace cuvil {
@@ -207,20 +209,39 @@ bool is_computed(const Type& type) {
     }
 }
 
-void check_dtypes(const Region& region, Diagnostics& diag) {
+std::string instead_of(DType dtype) {
+    switch (dtype) {
+    case DType::F16:
+    case DType::BF16: return "export the model in f32";
+    case DType::String:
+        return "strings can only pass from inputs to outputs: replace them by numbers before the export";
+    default: return "keep real and imaginary parts in an axis of their own";
+    }
+}
+
+// The first dtype among the node's operands and results that it cannot be computed in.
+std::optional<DType> foreign_dtype(const OpNode& node) {
+    Lowering::Kind kind = node.def().lower.kind;
+    if (kind != Lowering::Kernel && kind != Lowering::Scalar && kind != Lowering::Control) return std::nullopt;
+    auto is_foreign = [](const Value* v) { return v && v->type().is_tensor() && !is_computed(v->type()); };
+    for (const Value* operand : node.operands())
+        if (is_foreign(operand)) return operand->type().dtype();
+    for (const auto& result : node.results())
+        if (is_foreign(result.get())) return result->type().dtype();
+    return std::nullopt;
+}
+
+// What one node of the model became is one error: `told` has the messages with their nodes.
+void check_dtypes(const Region& region, std::set<std::string>& told, Diagnostics& diag) {
     for (const auto& node : region.nodes()) {
-        Lowering::Kind kind = node->def().lower.kind;
-        bool computes = kind == Lowering::Kernel || kind == Lowering::Scalar || kind == Lowering::Control;
-        auto check = [&](const Value* value) {
-            if (computes && value && value->type().is_tensor() && !is_computed(value->type()))
-                diag.error("unsupported-dtype",
-                           std::string(node->op()) + " cannot be computed in " +
-                               std::string(name(value->type().dtype())),
-                           node->location());
-        };
-        for (const Value* operand : node->operands()) check(operand);
-        for (const auto& result : node->results()) check(result.get());
-        for (const auto& inner : node->regions()) check_dtypes(*inner, diag);
+        if (std::optional<DType> dtype = foreign_dtype(*node)) {
+            std::string message =
+                std::string(node->op()) + " cannot be computed in " + std::string(cuvil::name(*dtype));
+            const std::string& place = node->location().name;
+            if (place.empty() || told.insert(message + '\n' + place).second)
+                diag.error("unsupported-dtype", message, node->location()).suggest(instead_of(*dtype));
+        }
+        for (const auto& inner : node->regions()) check_dtypes(*inner, told, diag);
     }
 }
 
@@ -283,10 +304,11 @@ const OpNode* first_without_code(const Region& region) {
 
 Plan choose_algorithms(Program& program) {
     Diagnostics diag;
+    std::set<std::string> told;
     for (const auto& function : program.functions()) {
         check_code(function->body(), diag);
         check_types(function->body(), diag);
-        check_dtypes(function->body(), diag);
+        check_dtypes(function->body(), told, diag);
         check_strings(*function, diag);
     }
     diag.stop_if_errors();

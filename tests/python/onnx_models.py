@@ -7,7 +7,7 @@ import onnx
 from onnx import helper, numpy_helper
 
 Size = int | str | None
-F32, I64 = onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
+F16, F32, I64 = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT, onnx.TensorProto.INT64
 
 
 def value(name: str, shape: Sequence[Size] | None, dtype: int = F32) -> onnx.ValueInfoProto:
@@ -67,6 +67,12 @@ def unsupported_operators() -> onnx.ModelProto:
     nodes += [node("FancyNorm", [f"h{i}"], f"h{i + 1}", f"/norm.{i + 1}/FancyNorm", "com.example") for i in range(5)]
     nodes += [node("TfIdfVectorizer", ["h5"], "y", "/TfIdfVectorizer")]
     return model(nodes, [X], ["y"])
+
+
+def half_precision() -> onnx.ModelProto:
+    nodes = [node("Relu", ["x"], "a", "/1/Relu"), node("MatMul", ["a", "w"], "b", "/MatMul")]
+    nodes += [node("Relu", ["b"], "y", "/2/Relu")]
+    return model(nodes, [value("x", ["N", 8], F16)], ["y"], [weight("w", 8, 8, dtype=np.float16)])
 
 
 def data_dependent_shape() -> onnx.ModelProto:
@@ -137,6 +143,7 @@ BROKEN = {
         cycle,
         data_dependent_shape,
         empty,
+        half_precision,
         mixed_faults,
         odd_names,
         old_opset,
