@@ -24,6 +24,9 @@ def test_message(cli, tmp_path: Path, name: str):
     if os.environ.get("CUVIL_BLESS"):
         expected.write_text(done.stderr)
     assert done.stderr == expected.read_text()
+    seen = cli("inspect", "model.onnx")
+    assert (seen.returncode, seen.stderr) == (1, done.stderr)
+    assert "can be compiled" not in seen.stdout
 
 
 def test_every_message_has_its_model():

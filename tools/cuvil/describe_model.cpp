@@ -1,10 +1,10 @@
 #include "console.hpp"
 #include "describe.hpp"
+#include "describe_plan.hpp"
 
-#include "import/importer.hpp"
 #include "import/onnx/proto.hpp"
 #include "import/onnx/rows.hpp"
-#include "ops/op_table.hpp"
+#include "src/stages.hpp"
 #include "support/file.hpp"
 
 #include <fmt/format.h>
@@ -168,7 +168,7 @@ Description describe_model(const std::filesystem::path& path) {
     Description d;
     std::optional<Program> program;
     try {
-        program = import_model({.path = path}, {}, builtin_op_table(), d.diagnostics);
+        program = imported({.path = path}, {}, d.diagnostics);
     } catch (const Refused& refused) {
         d.diagnostics = refused.diagnostics();
     }
@@ -179,7 +179,7 @@ Description describe_model(const std::filesystem::path& path) {
     d.json = {{"file", path.string()},
               {"kind", "model"},
               {"size", foreign.file ? foreign.file->bytes().size() : 0},
-              {"supported", program.has_value()},
+              {"supported", false},
               {"metadata", Json::object()},
               {"inputs", Json::array()},
               {"outputs", Json::array()}};
@@ -198,6 +198,14 @@ Description describe_model(const std::filesystem::path& path) {
     for (const OpCount& op : ops)
         d.json["ops"].push_back(
             {{"name", op.name}, {"domain", op.domain}, {"count", op.count}, {"supported", op.is_supported}});
+    if (program) {
+        try {
+            d.json["manifest"] = planned_manifest(std::move(*program), path, d.diagnostics);
+            d.json["supported"] = true;
+        } catch (const Refused& refused) {
+            d.diagnostics = refused.diagnostics();
+        }
+    }
     d.text = as_text(d.json);
     return d;
 }

@@ -1,9 +1,7 @@
 #include "describe_plan.hpp"
 
 #include "console.hpp"
-#include "import/importer.hpp"
 #include "ir/parser.hpp"
-#include "ops/op_table.hpp"
 #include "runtime/dtypes.hpp"
 #include "src/reproducer.hpp"
 #include "src/stages.hpp"
@@ -45,11 +43,8 @@ std::string bytes_text(const Json& bytes) { return bytes.is_null() ? "?" : size_
 
 } // namespace
 
-Json planned_manifest(const std::filesystem::path& model) {
+Json planned_manifest(Program program, const std::filesystem::path& model, Diagnostics& diag) {
     return reproducible({.path = model}, {}, [&](const CompileOptions& options) {
-        Diagnostics diag;
-        Program program = import_model({.path = model}, options, builtin_op_table(), diag);
-        diag.stop_if_errors();
         optimize(program, options, diag);
         tell(options, 3, "plan");
         return Json::parse(manifest_of(lower(std::move(program), levels_of(options)), options));

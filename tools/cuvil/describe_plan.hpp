@@ -1,6 +1,7 @@
 // What a manifest says of steps and memory, as text and as JSON.
 #pragma once
 
+#include "cuvil/diagnostic.hpp"
 #include "sizes.hpp"
 
 #include <nlohmann/json.hpp>
@@ -8,10 +9,15 @@
 #include <filesystem>
 #include <string>
 
+namespace cuvil {
+class Program;
+}
+
 namespace cuvil::cli {
 
-// The manifest that the module of a model would have, without making its code. Throws Refused.
-nlohmann::ordered_json planned_manifest(const std::filesystem::path& model);
+// The manifest that the module of a model would have, without making its code. `program`: as imported from the model.
+// Throws Refused with all of `diag`, as compiling would.
+nlohmann::ordered_json planned_manifest(Program program, const std::filesystem::path& model, Diagnostics& diag);
 
 // How often each op of the IR stands in the steps, most frequent first.
 std::string ops_text(const nlohmann::ordered_json& manifest);

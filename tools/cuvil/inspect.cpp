@@ -45,10 +45,7 @@ std::string parts_text(const Options& o, const Description& description) {
 
 int inspect(const Options& o, Console& console) {
     const Sizes sizes = parse_symbols(o.sizes);
-    const bool is_module = holds_module(o.file);
-    Description description = is_module ? describe_module(o.file, o.check) : describe_model(o.file);
-    const bool is_planned = !is_module && o.wants_plan() && !description.diagnostics.has_errors();
-    if (is_planned) description.json["manifest"] = planned_manifest(o.file);
+    Description description = holds_module(o.file) ? describe_module(o.file, o.check) : describe_model(o.file);
     if (description.json.contains("manifest")) {
         const auto& manifest = description.json.at("manifest");
         try {
@@ -80,9 +77,8 @@ Action add_inspect(CLI::App& verb) {
     add_repeatable(verb, "--size", o->sizes, "An open size, as N=8, for --memory; repeatable")->option_text("NAME=N");
     verb.add_option("--graph", o->graph, "Write the steps as an ONNX graph, which Netron shows")->option_text("FILE");
     verb.footer(R"(
-Of a model: inputs, outputs, operators with their counts, whether all can be compiled. Of a module: inputs, outputs,
-levels, sizes, the memory that a run takes, steps. --kernels, --memory and --graph plan a model as compiling would.
-Nothing is run. Exit status 1: the model cannot be compiled, or the module is damaged.
+Of a model: inputs, outputs, operators with their counts, whether it can be compiled: it is planned as for compiling, but
+no code is made. Of a module: inputs, outputs, levels, sizes, the memory that a run takes, steps. Nothing is run. Exit status 1: the model cannot be compiled, or the module is damaged.
 
 Examples:
   cuvil inspect model.onnx
