@@ -4,11 +4,14 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace cuvil {
 
 // "1 operand", "2 operands"
 std::string counted(size_t count, std::string_view thing);
+// "a", "a and b", "a, b and 1 more", "a, b and 2 more"; one word at least
+std::string some_of(const std::vector<std::string>& words);
 bool equal_but_for_case(std::string_view a, std::string_view b);
 
 } // namespace cuvil

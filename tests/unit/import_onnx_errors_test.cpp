@@ -326,7 +326,7 @@ TEST_F(OnnxExternalData, IsMappedFromBesideTheModel) {
 }
 
 TEST_F(OnnxExternalData, StaysInTheModelsFolder) {
-    std::string escape = "\nerror[external-data]: initializer \"w\": ";
+    std::string escape = "\nerror[external-data]: the file of external data ";
     EXPECT_EQ(refused({{"location", "../secret.bin"}}),
               escape + "\"../secret.bin\" is not a path inside the model's folder");
     EXPECT_EQ(refused({{"location", "data/../../secret.bin"}}),
@@ -339,6 +339,21 @@ TEST_F(OnnxExternalData, StaysInTheModelsFolder) {
     EXPECT_EQ(refused({{"location", "data"}}), escape + "\"data\" cannot be read: Is a directory");
     EXPECT_EQ(refused({{"location", "nothing.bin"}}),
               escape + "\"nothing.bin\" cannot be read: No such file or directory");
+}
+
+TEST_F(OnnxExternalData, AFileThatIsMissingIsOneError) {
+    Graph g{{}, {}, {untyped("v3")}, {}};
+    for (int i = 0; i < 4; i++) {
+        std::string w = "w" + std::to_string(i), v = "v" + std::to_string(i);
+        g.initializers.push_back(external(w, {100}, {{"location", "nothing.bin"}}));
+        g.nodes.push_back(node("Add", {w, i == 0 ? w : "v" + std::to_string(i - 1)}, {v}));
+    }
+    EXPECT_EQ(refusal(model(g), {}, folder_ / "model.onnx"), R"(
+error[external-data]: the file of external data "nothing.bin" cannot be read: No such file or directory
+  --> model.onnx
+note: it is needed for "w0", "w1" and 2 more
+help: the file with the weights must lie beside the model
+)");
 }
 
 TEST_F(OnnxExternalData, SizesAreThoseOfTheFile) {
@@ -357,8 +372,9 @@ TEST_F(OnnxExternalData, SizesAreThoseOfTheFile) {
 
 TEST_F(OnnxExternalData, BytesAloneHaveNoFolder) {
     EXPECT_EQ(refusal(with({{"location", "data/w.bin"}})), R"(
-error[external-data]: initializer "w": "data/w.bin" is external data, and a model given as bytes has no folder
+error[external-data]: the file of external data "data/w.bin" cannot be found: a model given as bytes has no folder
   --> model.onnx
+note: it is needed for "w"
 help: give the model as a file, or the file's path beside the bytes
 )");
 }

@@ -2,12 +2,14 @@
 #include "import/onnx/graph.hpp"
 
 #include "support/diagnostics.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <queue>
 
 namespace cuvil::onnx {
@@ -143,6 +145,7 @@ void GraphImporter::import_contents(const std::vector<NodeProto>& nodes, const G
 }
 
 void GraphImporter::import_initializers(const GraphProto& graph, const Names& used, Scope& scope) {
+    std::map<std::string, std::vector<std::string>> in_file; // that cannot be used
     for (const TensorProto& initializer : graph.initializers) {
         if (!used.contains(initializer.name) || !scope.initializers.contains(initializer.name)) continue;
         if (scope.values.contains(initializer.name)) continue;
@@ -151,6 +154,13 @@ void GraphImporter::import_initializers(const GraphProto& graph, const Names& us
             Value& value = constant(initializer, fmt::format("initializer {}", quoted(initializer.name)));
             value.set_name(std::string(initializer.name));
             scope.values.emplace(initializer.name, &value);
+        } catch (const DataFileError& error) {
+            Diagnostic& d = diag_->error(error.code, error.what(), {file_, ""});
+            in_file[error.what()].push_back(quoted(initializer.name));
+            d.help = error.help;
+            d.count = 1; // the fault is the file's
+            d.notes = {"it is needed for " + some_of(in_file[error.what()])};
+            scope.values.emplace(initializer.name, &poison_);
         } catch (const ImportError& error) {
             diag_->error(error.code, error.what(), {file_, ""}).help = error.help;
             scope.values.emplace(initializer.name, &poison_);

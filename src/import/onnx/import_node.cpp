@@ -3,6 +3,7 @@
 
 #include "import/onnx/rows.hpp"
 #include "support/diagnostics.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -236,13 +237,8 @@ void GraphImporter::report_unsupported() {
         const Unsupported& entry = unsupported_.at(message);
         Diagnostic& d = diag_->error("unsupported-op", message, entry.first);
         std::vector<std::string> more;
-        for (size_t i = 1; i < entry.names.size() && i < 3; i++) more.push_back(cuvil::quoted(entry.names[i]));
-        if (entry.names.size() > 3) more.push_back(fmt::format("{} more", entry.names.size() - 3));
-        if (!more.empty()) {
-            std::string last = more.back();
-            more.pop_back();
-            d.note(fmt::format("also {}{}{}", fmt::join(more, ", "), more.empty() ? "" : " and ", last));
-        }
+        for (size_t i = 1; i < entry.names.size(); i++) more.push_back(cuvil::quoted(entry.names[i]));
+        if (!more.empty()) d.note("also " + some_of(more));
         d.help = entry.help;
     }
 }

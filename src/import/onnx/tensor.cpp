@@ -1,6 +1,5 @@
 #include "import/onnx/tensor.hpp"
 
-#include "import/builder.hpp"
 #include "support/diagnostics.hpp"
 
 #include <fmt/format.h>
@@ -153,7 +152,7 @@ Tensor TensorReader::read_external(const TensorProto& tensor, Type type, uint64_
     if (length != size)
         throw ImportError("external-data", fmt::format("{} has {} bytes of external data, {} takes {}", what, length,
                                                        type.text(), size));
-    const std::shared_ptr<const MappedFile>& file = open(location, what);
+    const std::shared_ptr<const MappedFile>& file = open(location);
     std::span<const std::byte> bytes = file->bytes();
     if (offset > bytes.size() || length > bytes.size() - offset)
         throw ImportError("external-data", fmt::format("{}: {} has {} bytes, its data would be {} bytes from {} on",
@@ -161,13 +160,14 @@ Tensor TensorReader::read_external(const TensorProto& tensor, Type type, uint64_
     return {std::move(type), bytes.subspan(offset, length), file};
 }
 
-const std::shared_ptr<const MappedFile>& TensorReader::open(std::string_view location, const std::string& what) {
+const std::shared_ptr<const MappedFile>& TensorReader::open(std::string_view location) {
     if (auto known = files_.find(location); known != files_.end()) return known->second;
     auto fail = [&](std::string_view why, std::string help = {}) -> void {
-        throw ImportError("external-data", fmt::format("{}: {} {}", what, quoted(location), why), std::move(help));
+        throw DataFileError("external-data", fmt::format("the file of external data {} {}", quoted(location), why),
+                            std::move(help));
     };
     if (!folder_)
-        fail("is external data, and a model given as bytes has no folder",
+        fail("cannot be found: a model given as bytes has no folder",
              "give the model as a file, or the file's path beside the bytes");
     fs::path relative{std::string(location)};
     bool leaves = location.find('\0') != std::string_view::npos || relative.empty() || relative.is_absolute() ||

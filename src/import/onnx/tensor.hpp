@@ -1,6 +1,7 @@
 // Tensors of a model: their types and where their bytes are.
 #pragma once
 
+#include "import/builder.hpp"
 #include "import/onnx/proto.hpp"
 #include "support/file.hpp"
 
@@ -25,6 +26,12 @@ struct Tensor {
     std::shared_ptr<const void> storage; // keeps `bytes` alive
 };
 
+// A file of external data that cannot be used, whatever tensor asks for it.
+class DataFileError : public ImportError {
+public:
+    using ImportError::ImportError;
+};
+
 // Reads tensors from the model's own bytes and from the files beside it that hold external data.
 class TensorReader {
 public:
@@ -32,12 +39,13 @@ public:
     TensorReader(std::shared_ptr<const void> storage, std::optional<std::filesystem::path> folder)
         : storage_(std::move(storage)), folder_(std::move(folder)) {}
 
-    // Throws ImportError. `what` is the tensor in the words of the message: `initializer "w"`.
+    // Throws ImportError, for a file with data DataFileError. `what` is the tensor in the words of the message:
+    // `initializer "w"`.
     Tensor read(const TensorProto& tensor, const std::string& what);
 
 private:
     Tensor read_external(const TensorProto& tensor, Type type, uint64_t size, const std::string& what);
-    const std::shared_ptr<const MappedFile>& open(std::string_view location, const std::string& what);
+    const std::shared_ptr<const MappedFile>& open(std::string_view location);
 
     std::shared_ptr<const void> storage_;
     std::optional<std::filesystem::path> folder_;
