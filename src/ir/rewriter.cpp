@@ -1,5 +1,6 @@
 #include "ir/rewriter.hpp"
 
+#include "ir/record_check.hpp"
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
@@ -166,6 +167,8 @@ std::vector<std::pair<Shape, Shape>> infer(OpNode& node) {
     if (!node.def().infer) return {};
     Inference inference(node);
     node.def().infer(inference);
+    for (const auto& result : node.results())
+        if (result->type().has_rank()) (void)plain_bytes(result->type());
     return inference.assumptions();
 }
 

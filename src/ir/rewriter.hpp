@@ -65,8 +65,8 @@ private:
     Location location_;
 };
 
-// Infers the result types of `node` anew from its operands; throws InferenceError. Gives the shapes that the op
-// takes to have as many elements without knowing it.
+// Infers the result types of `node` anew from its operands; throws InferenceError, and DimOverflow where a size or the
+// bytes of a result exceed 64 bits. Gives the shapes that the op takes to have as many elements without knowing it.
 std::vector<std::pair<Shape, Shape>> infer(OpNode& node);
 
 } // namespace cuvil

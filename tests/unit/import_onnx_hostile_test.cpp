@@ -148,6 +148,15 @@ TEST(OnnxHostile, FunctionsThatCallThemselves) {
     EXPECT_NE(refusal(model(g, 17, 8, {f})).find("too-complex"), std::string::npos);
 }
 
+// Inputs and outputs have sizes that 64 bits hold; what an operator is made of has not.
+TEST(OnnxHostile, TensorsInBetweenThatAreTooLarge) {
+    const int64_t length = int64_t{1} << 24;
+    Graph g{{node("Attention", {"q", "k", "q"}, {"y"})},
+            {value_info("q", F32, {16385, 2, length, 4}), value_info("k", F32, {16385, 2, length, 4})},
+            {untyped("y")}};
+    EXPECT_NE(refusal(model(g, 23)).find("Attention: a size exceeds 64 bits"), std::string::npos);
+}
+
 // Shape arithmetic that doubles with each node.
 TEST(OnnxHostile, SizesThatGrowWithoutEnd) {
     Graph doubling{{node("Shape", {"x"}, {"s0"})}, {value_info("x", F32, {"N", "M"})}, {untyped("s200")}};
