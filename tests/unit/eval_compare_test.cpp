@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
+#include <span>
 
 namespace cuvil::evaluation {
 namespace {
@@ -15,7 +16,7 @@ constexpr float tiny = std::numeric_limits<float>::denorm_min();
 
 template <class T> Tensor tensor(DType dtype, const std::vector<T>& elements) {
     auto [x, data] = new_tensor(dtype, {static_cast<int64_t>(elements.size())});
-    std::memcpy(data, elements.data(), elements.size() * sizeof(T));
+    std::ranges::copy(std::as_bytes(std::span(elements)), data);
     return x;
 }
 Tensor floats(const std::vector<float>& elements) { return tensor(DType::F32, elements); }

@@ -5,15 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <set>
+#include <span>
 
 namespace cuvil::evaluation {
 namespace {
 
 template <class T> Tensor tensor(DType dtype, std::vector<int64_t> shape, const std::vector<T>& elements) {
     auto [x, data] = new_tensor(dtype, std::move(shape));
-    std::memcpy(data, elements.data(), elements.size() * sizeof(T));
+    std::ranges::copy(std::as_bytes(std::span(elements)), data);
     return x;
 }
 Tensor floats(std::vector<int64_t> shape, const std::vector<float>& elements) {
