@@ -131,7 +131,7 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "--dynamic", "x:N,2*N"], "NAME:N,3,H,W"),
         (["compile", "m.cuir", "--dynamic", "x:N", "--input-shape", "x:3"], "both"),
         (["compile", "m.cuir", "--emit", "ir", "--report", "r.json"], "--report tells about modules"),
-        (["inspect", "m.cuir", "--size", "N"], "not of the form N=8"),
+        (["inspect", "m.cuir", "--memory", "--size", "N"], "not of the form N=8"),
         (["inspect", "m.cuir", "--memroy"], r"did you mean --memory\?"),
         (["ops", "--opset", "99"], "operator sets 1 to"),
         (["completion", "tcsh"], "bash, zsh, fish"),
@@ -283,6 +283,7 @@ def test_run(cli, module: Path, tmp_path: Path):
     assert done.stdout.startswith("y: f32[5,3]\n")
     assert done.stdout == cli("run", module, "--threads", "1", "random:5x4").stdout
     assert "y: f32[2,3]" in cli("run", module, "zeros:2x4").stdout
+    assert "y: f32[3,3]" in cli("run", module, "x=ones", "--size", "N=3").stdout
     done = cli("run", module, "ones:1x4", "--repeat", "20", "-q")
     assert re.search("latency over 20 runs: median .* 99 %", done.stdout)
 
@@ -304,7 +305,8 @@ def test_run_compiles_a_model(cli, mlp_text: Path):
         (["x=a,b,c,d"], 2, "'a' is no f32"),
         (["x=[[1,2],[3]]"], 2, "different lengths"),
         (["x=[[1,2"], 2, "no list"),
-        (["x=random"], 2, "size N is open"),
+        (["x=random"], 2, "the size N is open; give it as --size N=1, or the shape as --input x=random:1x4"),
+        (["x=random", "--size", "n=1"], 2, r"no open size 'n' \(did you mean N\?\); it has N"),
         (["x=random:2xx4"], 2, "no shape"),
         (["x=random:99999999999x4"], 2, "memory"),
         (["x=random:2x3"], 1, r"\[2,3\], expected \[N,4\]"),

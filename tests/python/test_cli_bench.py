@@ -25,7 +25,7 @@ def test_percentiles_and_threads(cli, mlp_file: Path):
     for word in ("threads", "runs", "min", "p50", "p90", "p99", "p99.9", "mean", "runs/s"):
         assert word in columns.split()
     assert [row.split()[:3] for row in rows] == [["cuvil", "1", "200"], ["cuvil", "2", "200"]]
-    data = bench(cli, mlp_file, "--shape", "x:2x4", "-n", "50", "--warmup", "0", "--percentiles", "50,99.5", "-t", "1")
+    data = bench(cli, mlp_file, "--size", "N=2", "-n", "50", "--warmup", "0", "--percentiles", "50,99.5", "-t", "1")
     (result,) = data["results"]
     assert data["inputs"] == {"x": "f32[2,4]"}
     assert (result["threads"], result["runs"]) == (1, 50)
@@ -73,7 +73,8 @@ def test_beside_onnxruntime(cli, tmp_path: Path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ([], r"the size N is open; give a shape"),
+        ([], "the size N is open; give it as --size N=1, or the shape as --input x=random:1x4"),
+        (["--size", "M=1"], r"no open size 'M'.*; it has N"),
         (["--shape", "z:1"], "no input 'z'"),
         (["--shape", "x"], "--shape: 'x' is not of the form"),
         (["--threads", "0"], "--threads takes numbers from 1"),

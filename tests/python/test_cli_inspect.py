@@ -31,6 +31,10 @@ def test_memory(cli, mlp_file: Path):
     assert memory["peak"] == memory["weights"] + memory["workspace"]["bytes"] + 28000
     assert memory["open"] == []
     assert re.search(r"peak +[\d.]+ kB", cli("inspect", mlp_file, "--memory", "--size", "N=1000").stdout)
+    wrong = cli("inspect", mlp_file, "--memory", "--size", "M=8")
+    assert wrong.returncode == 2
+    assert "no open size 'M'" in wrong.stderr
+    assert "--size requires --memory" in cli("inspect", mlp_file, "--size", "N=8").stderr
     huge = cli("inspect", mlp_file, "--memory", "--size", f"N={1 << 62}")
     assert huge.returncode == 0
     assert re.search(r"peak +\?", huge.stdout)

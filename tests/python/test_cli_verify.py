@@ -62,7 +62,9 @@ def test_sizes_and_seeds(cli, tmp_path: Path):
     onnx.save(onnx_model(), tmp_path / "m.onnx")
     done = cli("verify", "m.onnx")
     assert done.returncode == 2
-    assert "the size N is open; give it, as --size NAME=4" in done.stderr
+    assert "the size N is open; give it as --size N=1" in done.stderr
+    done = cli("verify", "m.onnx", "--size", "N=1", "--size", "batch=2")
+    assert (done.returncode, "no open size 'batch'" in done.stderr) == (2, True)
     assert verify(cli, "m.onnx", "--size", "N=0")["inputs"] == {"x": "f32[0,4]"}
     expected = np.zeros((2, 4), np.float32)
     np.save(tmp_path / "zeros.npy", expected)

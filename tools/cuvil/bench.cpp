@@ -20,7 +20,7 @@ using Json = nlohmann::ordered_json;
 
 struct Options {
     std::string file;
-    std::vector<std::string> inputs, shapes;
+    std::vector<std::string> inputs, shapes, sizes;
     std::vector<int> threads;
     std::vector<double> percentiles = {50, 90, 99, 99.9};
     int iterations = 0, warmup = 10;
@@ -220,6 +220,7 @@ int bench(const Options& o, Console& console) {
         parse_input_shape(shape, "--shape");
         named.push_back(fmt::format("{}=random{}", shape.substr(0, colon), shape.substr(colon)));
     }
+    const Sizes sizes = parse_symbols(o.sizes);
     const std::string compiled = is_model(o.file) ? compiled_for_here(o.file, console) : "";
     const std::vector<int> counts = o.threads.empty() ? std::vector{rt::default_thread_count()} : o.threads;
 
@@ -228,7 +229,7 @@ int bench(const Options& o, Console& console) {
     std::string heading, layers_page, level;
     for (const int threads : counts) {
         Session session(o.file, compiled, threads);
-        const Feeds feeds = take_feeds(session.inputs(), named, {}, "random");
+        const Feeds feeds = take_feeds(session.inputs(), named, {}, "random", {.sizes = sizes});
         if (level.empty()) {
             level = session.level();
             heading = fmt::format("{}: level {}", o.file, level);
@@ -268,7 +269,9 @@ Action add_bench(CLI::App& verb) {
         ->option_text("FILE");
     add_repeatable(verb, "-i,--input", o->inputs, "An input, as for cuvil run; repeatable (default: random)")
         ->option_text("NAME=VALUE");
-    add_repeatable(verb, "--shape", o->shapes, "Sizes of a random input, as x:1x3x224x224; repeatable")
+    add_repeatable(verb, "--size", o->sizes, "An open size of random inputs, as N=8; repeatable")
+        ->option_text("NAME=N");
+    add_repeatable(verb, "--shape", o->shapes, "All sizes of a random input, as x:1x3x224x224; repeatable")
         ->option_text("NAME:SIZES");
     verb.add_option("-t,--threads", o->threads, "Numbers of threads, as 1,2 (default: as many as the process may use)")
         ->delimiter(',')
@@ -292,7 +295,7 @@ onnxruntime: $CUVIL_PYTHON, or the python3 beside this program or in $PATH.
 
 Examples:
   cuvil bench resnet18.cuvil --threads 1,2
-  cuvil bench bert.cuvil --shape input_ids:1x128 --shape attention_mask:1x128 --iterations 200
+  cuvil bench bert.cuvil --size batch=1 --size tokens=128 --iterations 200
   cuvil bench resnet18.onnx --compare onnxruntime --threads 1
   cuvil bench resnet18.cuvil --layers
   cuvil bench resnet18.cuvil --json | jq '.results[0].seconds.p99')");

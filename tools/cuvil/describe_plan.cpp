@@ -1,7 +1,6 @@
 #include "describe_plan.hpp"
 
 #include "console.hpp"
-#include "ir/parser.hpp"
 #include "runtime/dtypes.hpp"
 #include "src/reproducer.hpp"
 #include "src/stages.hpp"
@@ -103,9 +102,8 @@ Json memory_json(const Json& manifest, const Sizes& sizes) {
             memory[key].push_back({{"name", port.at("name")}, {"bytes", counted(bytes_of(port, sizes))}});
     }
     memory["peak"] = number_or_null(peak);
-    std::set<std::string> open;
-    for (const Json& dim : manifest.at("dims"))
-        if (const auto parsed = parse_dim(dim.get<std::string>())) parsed->collect_symbols(open);
+    std::set<std::string> open = open_sizes(manifest.at("dims").get<std::vector<std::string>>());
+    expect_open(sizes, open);
     std::erase_if(open, [&](const std::string& symbol) { return sizes.contains(symbol); });
     memory["open"] = open;
     return memory;

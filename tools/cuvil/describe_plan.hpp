@@ -24,7 +24,8 @@ std::string ops_text(const nlohmann::ordered_json& manifest);
 // A line for each step: number, kernel, ops, the type of what it writes with its layout, and its name in the model.
 std::string kernels_text(const nlohmann::ordered_json& manifest);
 
-// Bytes of weights, workspace, inputs and outputs, and their sum, "peak"; null where a size is not given.
+// Bytes of weights, workspace, inputs and outputs, and their sum, "peak"; null where a size is not given. Throws
+// UsageError for a size that is not open.
 nlohmann::ordered_json memory_json(const nlohmann::ordered_json& manifest, const Sizes& sizes);
 std::string memory_text(const nlohmann::ordered_json& memory);
 

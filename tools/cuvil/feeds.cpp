@@ -139,14 +139,36 @@ Array array_of(cuvil_dtype dtype, std::vector<int64_t> shape, std::string bytes)
     return array;
 }
 
+// Says how to fill an input whose sizes are not all known.
+[[noreturn]] void sizes_are_open(std::string_view how, const Port& port, Sizes sizes) {
+    std::vector<std::string> options, shape;
+    std::set<std::string> open = open_sizes(port.shape);
+    std::erase_if(open, [&](const std::string& name) { return sizes.contains(name); });
+    for (const std::string& name : open) {
+        options.push_back(fmt::format("--size {}=1", name));
+        sizes[name] = 1;
+    }
+    for (const std::string& size : port.shape)
+        shape.push_back(std::to_string(std::max<int64_t>(value_of(size, sizes).value_or(1), 0)));
+    const bool is_one = open.size() == 1;
+    throw UsageError(fmt::format("{}: the size{} {} {} open; give {} as {}, or the shape as --input {}={}:{}",
+                                 port.text(), is_one ? "" : "s", fmt::join(open, ", "), is_one ? "is" : "are",
+                                 is_one ? "it" : "them", fmt::join(options, " "), port.name, how,
+                                 fmt::join(shape, "x")));
+}
+
 // The shape for "zeros", "random:1x3": what is written, else what is declared.
-std::vector<int64_t> filled_shape(std::string_view sizes, bool is_given, const Port& port, const Filling& filling) {
-    if (is_given) return parse_sizes(std::string(sizes));
+std::vector<int64_t> filled_shape(const std::string& text, size_t colon, const Port& port, const Sizes& sizes) {
+    if (colon != std::string::npos) return parse_sizes(text.substr(colon + 1));
+    const std::string how = text;
+    if (port.any_rank)
+        throw UsageError(fmt::format("{0}: give a shape, as in --input {1}={2}:1x3", port.text(), port.name, how));
     std::vector<int64_t> shape;
     for (const std::string& size : port.shape) {
-        const std::optional<int64_t> value = value_of(size, filling.sizes);
-        if (!value || *value < 0)
-            throw UsageError(fmt::format("{}: the size {} is open; give {}", port.text(), size, filling.how));
+        const std::optional<int64_t> value = value_of(size, sizes);
+        if (!value) sizes_are_open(how, port, sizes);
+        if (*value < 0)
+            throw UsageError(fmt::format("{}: the size {} would be {}; give other sizes", port.text(), size, *value));
         shape.push_back(*value);
     }
     return shape;
@@ -339,13 +361,8 @@ Array parse_feed(const std::string& text, const Port& port, const Filling& filli
     const size_t colon = text.find(':');
     const std::string how = text.substr(0, colon);
     const bool is_fill = how == "random" || how == "zeros" || how == "ones";
-    if (is_fill && port.kind == "tensor") {
-        const bool is_given = colon != std::string::npos;
-        if (!is_given && port.any_rank)
-            throw UsageError(fmt::format("{}: give a shape, as in {}:1x3", port.text(), how));
-        std::vector<int64_t> shape = filled_shape(is_given ? text.substr(colon + 1) : "", is_given, port, filling);
-        return filled(how, std::move(shape), port, filling.stream);
-    }
+    if (is_fill && port.kind == "tensor")
+        return filled(how, filled_shape(text, colon, port, filling.sizes), port, filling.stream);
     return listed(text, port);
 }
 

@@ -44,9 +44,8 @@ private:
 
 // How inputs are filled that nobody gives element by element.
 struct Filling {
-    Sizes sizes = {};                              // of open sizes
-    uint64_t stream = 0;                           // random numbers of another stream are others
-    std::string how = "a shape, as in random:1x3"; // to give what an open size is, for messages
+    Sizes sizes = {};    // of open sizes, from --size
+    uint64_t stream = 0; // random numbers of another stream are others
 };
 
 // The array that `text` (what stands behind the "=") describes for `port`. Random numbers are the same in every run:

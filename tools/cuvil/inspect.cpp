@@ -73,8 +73,11 @@ Action add_inspect(CLI::App& verb) {
     verb.add_flag("--check", o->check, "Hash the weights of a module too, which loading does not");
     verb.add_flag("--ops", o->ops, "Only the operators and how often they occur");
     verb.add_flag("--kernels", o->kernels, "Only the steps: kernel, ops in it, layout of its result");
-    verb.add_flag("--memory", o->memory, "Only the memory of a run: the workspace's formula, and the peak for sizes");
-    add_repeatable(verb, "--size", o->sizes, "An open size, as N=8, for --memory; repeatable")->option_text("NAME=N");
+    auto* memory = verb.add_flag("--memory", o->memory,
+                                 "Only the memory of a run: the workspace's formula, and the peak for sizes");
+    add_repeatable(verb, "--size", o->sizes, "An open size, as N=8, for --memory; repeatable")
+        ->option_text("NAME=N")
+        ->needs(memory);
     verb.add_option("--graph", o->graph, "Write the steps as an ONNX graph, which Netron shows")->option_text("FILE");
     verb.footer(R"(
 Of a model: inputs, outputs, operators with their counts, whether it can be compiled: it is planned as for compiling, but

@@ -19,6 +19,7 @@ struct Options {
     std::vector<std::string> positional;
     std::vector<std::string> inputs;
     std::vector<std::string> outputs;
+    std::vector<std::string> sizes;
     int threads = 0;
     int repeat = 0;
 };
@@ -109,9 +110,10 @@ std::string latency_text(const Latencies& l) {
 
 int run(const Options& o, Console& console) {
     if (o.threads < 0 || o.repeat < 0) throw UsageError("--threads and --repeat take positive numbers");
+    const Sizes sizes = parse_symbols(o.sizes);
     Session session(o.file, is_model(o.file) ? compiled_for_here(o.file, console) : "", o.threads);
     const std::vector<Sink> sinks = take_sinks(o, session.outputs());
-    const Feeds feeds = take_feeds(session.inputs(), o.inputs, o.positional);
+    const Feeds feeds = take_feeds(session.inputs(), o.inputs, o.positional, {}, {.sizes = sizes});
     if (console.is_verbose()) console.err(fmt::format("{}: level {}\n", o.file, session.level()));
     give(sinks, session, session.run(feeds.values), console);
     if (o.repeat > 0) {
@@ -132,6 +134,8 @@ Action add_run(CLI::App& verb) {
     verb.add_option("values", o->positional, "Inputs in their order, as for --input")->option_text("[VALUE]...");
     add_repeatable(verb, "-i,--input", o->inputs, "An input: a file, a fill with its shape, or values; repeatable")
         ->option_text("NAME=VALUE");
+    add_repeatable(verb, "--size", o->sizes, "An open size of filled inputs, as N=8; repeatable")
+        ->option_text("NAME=N");
     add_repeatable(
         verb, "-o,--output", o->outputs,
         "Where an output goes: @FILE.npy, @FILE.npz, or - for all elements on stdout; repeatable (default: in "
@@ -141,15 +145,17 @@ Action add_run(CLI::App& verb) {
     verb.add_option("-n,--repeat", o->repeat, "Run N times more and print the latency")->option_text("N");
     verb.footer(R"(
 VALUE is @FILE.npy, @FILE.npz (the array of the input's name; @FILE.npz:KEY for another), random:SIZES, zeros:SIZES,
-ones:SIZES (SIZES as 1x3x224x224; left out: as declared), 1,2,3 or [[1,2],[3,4]]. @FILE.npz alone gives an input for
-each array in it, and as --output takes all outputs. Random numbers are the same in every run: -1 to 1 for floating inputs, 0 to 9 for integers. A module with
-one input also answers to `input`, with one output to `output`.
+ones:SIZES (SIZES as 1x3x224x224; left out: as declared, with --size for what is open), 1,2,3 or [[1,2],[3,4]].
+@FILE.npz alone gives an input for each array in it, and as --output takes all outputs. Random numbers are the same in
+every run: -1 to 1 for floating inputs, 0 to 9 for integers. A module with one input also answers to `input`, with one
+output to `output`.
 
 Examples:
   cuvil run resnet18.cuvil --input input=@cat.npy --output output=@scores.npy
   cuvil run mlp.cuvil x.npy
   cuvil run bert.cuvil inputs.npz --output results.npz
   cuvil run mlp.cuvil --input x=random:1x64 --output -
+  cuvil run bert.cuvil input_ids=zeros attention_mask=ones --size batch=1 --size tokens=16
   cuvil run resnet18.cuvil --input input=random --threads 1 --repeat 100)");
     return [o](Console& console) { return run(*o, console); };
 }

@@ -163,6 +163,9 @@ private:
 Feeds take_feeds(const std::vector<Port>& inputs, const std::vector<std::string>& named,
                  const std::vector<std::string>& positional, const std::optional<std::string>& otherwise,
                  Filling filling, const std::optional<uint64_t>& seed) {
+    std::vector<std::string> declared;
+    for (const Port& port : inputs) declared.insert(declared.end(), port.shape.begin(), port.shape.end());
+    expect_open(filling.sizes, open_sizes(declared));
     GivenInputs given(inputs);
     for (const std::string& text : named) given.give(text);
     for (const std::string& text : positional) given.give(text);

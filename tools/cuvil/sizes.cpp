@@ -2,8 +2,10 @@
 
 #include "console.hpp"
 #include "ir/parser.hpp"
+#include "support/nearest.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 
@@ -23,6 +25,22 @@ Sizes parse_symbols(const std::vector<std::string>& texts) {
         sizes[text.substr(0, equals)] = value;
     }
     return sizes;
+}
+
+std::set<std::string> open_sizes(const std::vector<std::string>& formulas) {
+    std::set<std::string> names;
+    for (const std::string& formula : formulas)
+        if (const std::optional<Dim> dim = parse_dim(formula)) dim->collect_symbols(names);
+    return names;
+}
+
+void expect_open(const Sizes& sizes, const std::set<std::string>& open) {
+    for (const auto& [name, value] : sizes) {
+        if (open.contains(name)) continue;
+        if (open.empty()) throw UsageError(fmt::format("--size {}={}: the model has no open sizes", name, value));
+        throw UsageError(fmt::format("--size {}={}: the model has no open size '{}'{}; it has {}", name, value, name,
+                                     did_you_mean(name, {open.begin(), open.end()}), fmt::join(open, ", ")));
+    }
 }
 
 std::optional<int64_t> value_of(const std::string& formula, const Sizes& sizes) {

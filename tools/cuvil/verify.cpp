@@ -222,8 +222,7 @@ int verify(const Options& o, Console& console) {
     CompileOptions options = o.compile.options(console);
     const std::string module = is_model(o.file) ? compiled(o.file, options, console) : "";
     Session session(o.file, module, o.threads);
-    const Filling filling{.sizes = sizes, .how = "it, as --size NAME=4"};
-    const Feeds feeds = take_feeds(session.inputs(), o.inputs, o.positional, "random", filling, o.seed);
+    const Feeds feeds = take_feeds(session.inputs(), o.inputs, o.positional, "random", {.sizes = sizes}, o.seed);
     options.progress = {};
     options.dump = {};
     const OtherSide other = other_side(o, options, session, feeds, console);
