@@ -315,6 +315,11 @@ def test_run_compiles_a_model(cli, mlp_text: Path):
         (["x=@text.npy"], 1, "not a .npy file"),
         (["x=@objects.npy"], 1, "Python objects"),
         (["1,2,3,4", "-o", "z=-"], 2, "no output 'z'"),
+        (["1,2,3,4", "-o", "z=z.npy"], 2, "no output 'z'"),
+        (["1,2,3,4", "-o", "z=@z.npy"], 2, "no output 'z'"),
+        (["1,2,3,4", "-o", "Y=@all.npz"], 2, r"no output 'Y' \(did you mean y\?\)"),
+        (["X=all.npz"], 2, r"no input 'X' \(did you mean x\?\)"),
+        (["1,2,3,4", "-o", "y=@y.csv"], 2, "y.csv would hold no .csv: name a .npy or .npz file"),
         (["1,2,3,4", "-o", "y=@no/y.npy"], 1, "cannot write no/y.npy"),
         (["1,2,3,4", "--threads", "-1"], 2, "threads"),
     ],
@@ -323,8 +328,10 @@ def test_run_refuses(cli, module: Path, tmp_path: Path, arguments: list[str], st
     np.save(tmp_path / "f64.npy", np.zeros((1, 4)))
     np.save(tmp_path / "objects.npy", np.array([None]), allow_pickle=True)
     (tmp_path / "text.npy").write_text("hello")
+    files = set(tmp_path.iterdir())
     done = cli("run", module, *arguments)
     assert done.returncode == status
+    assert set(tmp_path.iterdir()) == files
     assert re.search(words, done.stderr)
 
 

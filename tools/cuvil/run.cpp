@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 namespace cuvil::cli {
 namespace {
@@ -31,6 +32,14 @@ struct Sink {
 
 bool is_archive(const std::string& place) { return place.ends_with(".npz"); }
 
+// A file's suffix says what is in it; "-" is no file.
+void expect_format(const std::string& place) {
+    const std::string suffix = place.starts_with('@') ? std::filesystem::path(place).extension().string() : "";
+    if (!suffix.empty() && suffix != ".npy" && suffix != ".npz")
+        throw UsageError(
+            fmt::format("--output: {} would hold no {}: name a .npy or .npz file", place.substr(1), suffix));
+}
+
 std::vector<Sink> take_sinks(const Options& o, const std::vector<Port>& outputs) {
     std::vector<Sink> sinks;
     const std::vector<std::string> names = names_of(outputs);
@@ -50,16 +59,19 @@ std::vector<Sink> take_sinks(const Options& o, const std::vector<Port>& outputs)
         const auto name = std::find(names.begin(), names.end(), text);
         if (name != names.end()) {
             sinks.push_back({static_cast<size_t>(name - names.begin()), "-"});
-        } else if (text == "-" || is_archive(with_at(text))) {
+            continue;
+        }
+        expect_no_name(text, outputs, "output");
+        if (text == "-" || is_archive(with_at(text))) {
             give_all(with_at(text));
         } else if (outputs.size() == 1 && with_at(text).starts_with('@')) {
             sinks.push_back({0, with_at(text)});
         } else {
-            const std::string wrong = text.substr(0, text.find('='));
-            throw UsageError(fmt::format("no output '{}'{}; the outputs are {}", wrong, did_you_mean(wrong, names),
-                                         list_of(outputs)));
+            throw UsageError(
+                fmt::format("no output '{}'{}; the outputs are {}", text, did_you_mean(text, names), list_of(outputs)));
         }
     }
+    for (const Sink& sink : sinks) expect_format(sink.place);
     if (sinks.empty()) give_all("");
     return sinks;
 }

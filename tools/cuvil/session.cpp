@@ -100,6 +100,14 @@ std::string with_at(const std::string& text) {
     return is_file && text[0] != '@' ? "@" + text : text;
 }
 
+void expect_no_name(const std::string& text, const std::vector<Port>& ports, std::string_view what) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || text.starts_with('@')) return;
+    const std::string name = text.substr(0, equals);
+    throw UsageError(fmt::format("no {} '{}'{}; the {}s are {}", what, name, did_you_mean(name, names_of(ports)), what,
+                                 list_of(ports)));
+}
+
 namespace {
 
 // The texts that inputs are given as: by name, then what is left in the inputs' order.
@@ -115,11 +123,8 @@ public:
     void give(const std::string& text) {
         std::string rest;
         if (const std::optional<size_t> i = named_port(text, inputs_, "input", rest)) return give(*i, rest);
+        if (!text.starts_with(" [")) expect_no_name(text, inputs_, "input");
         if (with_at(text).starts_with('@') && text.ends_with(".npz")) return give_archive(with_at(text).substr(1));
-        const std::string name = text.substr(0, text.find('='));
-        if (name != text && !name.starts_with('@') && !name.starts_with(" ["))
-            throw UsageError(fmt::format("no input '{}'{}; the inputs are {}", name,
-                                         did_you_mean(name, names_of(inputs_)), list_of(inputs_)));
         unnamed_.push_back(text);
     }
 

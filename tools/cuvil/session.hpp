@@ -68,5 +68,8 @@ std::optional<size_t> named_port(const std::string& text, const std::vector<Port
                                  std::string& rest);
 // "@x.npy" for "x.npy", where the meaning is plain.
 std::string with_at(const std::string& text);
+// Throws UsageError where `text`, which is none of the ports', names one: "NAME=REST". A file with '=' in its name is
+// "@a=b.npy". `what`: "input", "output".
+void expect_no_name(const std::string& text, const std::vector<Port>& ports, std::string_view what);
 
 } // namespace cuvil::cli
