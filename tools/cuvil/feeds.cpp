@@ -4,6 +4,8 @@
 #include "console.hpp"
 #include "npz.hpp"
 #include "runtime/dtypes.hpp"
+#include "support/words.hpp"
+#include "text_of_value.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +16,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <system_error>
 
 namespace cuvil::cli {
@@ -29,9 +32,12 @@ cuvil_dtype dtype_of(const Port& port) {
     return dtype;
 }
 
-[[noreturn]] void bad_value(const Port& port, std::string_view value) {
-    throw UsageError(fmt::format("{}: '{}' is no {}", port.text(), value, port.dtype));
+[[noreturn]] void bad_value(const Port& port, std::string_view value, std::string_view help = "") {
+    throw UsageError(fmt::format("{}: '{}' is no {}{}", port.text(), value, port.dtype, help));
 }
+
+constexpr std::string_view forms =
+    "; a value is @FILE.npy, random:SIZES, zeros:SIZES, ones:SIZES, 1,2,3 or [[1,2],[3,4]]";
 
 // The bits of a float as f16 or bf16, rounded to even.
 uint16_t narrow(double value, bool is_bf16) {
@@ -81,12 +87,12 @@ public:
             const bool is_negative = digits.starts_with('-');
             const auto [next, error] =
                 is_negative ? std::from_chars(begin, end, negative) : std::from_chars(begin, end, positive);
-            if (error != std::errc() || next != end) bad_value(port_, word);
+            if (error != std::errc() || next != end) bad_value(port_, word, forms);
             return add_integer(is_negative ? static_cast<uint64_t>(negative) : positive, is_negative);
         }
         double value = 0;
         const auto [next, error] = std::from_chars(begin, end, value);
-        if (error != std::errc() || next != end) bad_value(port_, word);
+        if (error != std::errc() || next != end) bad_value(port_, word, forms);
         add(value);
     }
 
@@ -228,7 +234,9 @@ std::vector<int64_t> shape_of_list(int64_t count, const Port& port) {
         shape[*open] = count / known;
         known = count;
     }
-    if (known != count) throw UsageError(fmt::format("{}: {} values do not fit this shape", port.text(), count));
+    if (known != count)
+        throw UsageError(
+            fmt::format("{}: {} cannot fill this shape", port.text(), counted(static_cast<size_t>(count), "value")));
     return shape;
 }
 
@@ -243,16 +251,16 @@ Array listed(std::string_view text, const Port& port) {
         if (comma == std::string_view::npos) break;
         text.remove_prefix(comma + 1);
     }
-    std::vector<int64_t> shape = shape_of_list(static_cast<int64_t>(words.size()), port);
+    const int64_t count = static_cast<int64_t>(words.size());
     if (port.kind == "strings") {
         Array array;
-        array.shape = std::move(shape);
+        array.shape = shape_of_list(count, port);
         array.strings = std::move(words);
         return array;
     }
     Elements elements(port);
     for (const std::string& word : words) elements.add_word(word);
-    return array_of(elements.dtype(), std::move(shape), elements.take());
+    return array_of(elements.dtype(), shape_of_list(count, port), elements.take());
 }
 
 void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<Json>& leaves, const Port& port) {
@@ -299,6 +307,13 @@ Array read_array(const std::string& place, const Port& port) {
     return read_npz(place, names.size() == 1 ? names[0] : port.name);
 }
 
+// "float32" for "f32"
+std::string numpy_name(const std::string& dtype) {
+    static const std::map<char, std::string> kinds = {{'f', "float"}, {'i', "int"}, {'u', "uint"}, {'c', "complex"}};
+    const auto kind = kinds.find(dtype[0]);
+    return kind == kinds.end() ? dtype : kind->second + dtype.substr(1);
+}
+
 Array from_file(const std::string& path, const Port& port) {
     Array array;
     try {
@@ -306,8 +321,15 @@ Array from_file(const std::string& path, const Port& port) {
     } catch (const std::system_error& error) {
         throw InputError(fmt::format("cannot read {}: {}", path, error.code().message()));
     }
+    if (port.kind != "tensor" || array.holds_strings()) return array;
     const bool is_bf16 = array.dtype.code == 4;
     if (is_bf16 && port.dtype != "bf16") throw InputError(fmt::format("{} holds raw 2-byte elements", path));
+    if (const std::string_view held = dtype_text(array.dtype); held != port.dtype)
+        throw InputError(fmt::format(
+            "{}: {} holds {}, not {}{}", port.text(), path, held, port.dtype,
+            is_bf16 || port.dtype == "bf16"
+                ? ""
+                : fmt::format(": save it anew, converted with array.astype('{}')", numpy_name(port.dtype))));
     return array;
 }
 

@@ -123,6 +123,10 @@ public:
     void give(const std::string& text) {
         std::string rest;
         if (const std::optional<size_t> i = named_port(text, inputs_, "input", rest)) return give(*i, rest);
+        for (const Port& input : inputs_)
+            if (text == input.name && input.kind != "strings")
+                throw UsageError(fmt::format("input {0} has no value; give it as {1}=@FILE.npy or {1}=random:SIZES",
+                                             input.text(), input.name));
         if (!text.starts_with(" [")) expect_no_name(text, inputs_, "input");
         if (with_at(text).starts_with('@') && text.ends_with(".npz")) return give_archive(with_at(text).substr(1));
         unnamed_.push_back(text);

@@ -1,5 +1,7 @@
 #include "text_of_value.hpp"
 
+#include "runtime/dtype_table.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
@@ -87,26 +89,18 @@ void append(std::string& out, const cuvil_value& value, Shape shape, int32_t axi
     out += ']';
 }
 
-const char* dtype_text(cuvil_dtype t) {
-    constexpr const char* ints[] = {"i8", "i16", "i32", "i64"};
-    constexpr const char* uints[] = {"u8", "u16", "u32", "u64"};
-    const int log = t.bits == 8 ? 0 : t.bits == 16 ? 1 : t.bits == 32 ? 2 : 3;
-    switch (t.code) {
-    case 0: return ints[log];
-    case 1: return uints[log];
-    case 2: return log == 1 ? "f16" : log == 2 ? "f32" : "f64";
-    case 4: return "bf16";
-    case 5: return t.bits == 64 ? "c64" : "c128";
-    default: return "bool";
-    }
-}
-
 } // namespace
+
+std::string_view dtype_text(cuvil_dtype dtype) {
+    for (const rt::NamedDtype& known : rt::dtypes)
+        if (known.dtype.code == dtype.code && known.dtype.bits == dtype.bits) return known.name;
+    return "of an unknown type";
+}
 
 std::string type_text(const cuvil_value& value) {
     if (value.tag == CUVIL_NONE) return "none";
     if (value.tag == CUVIL_LIST) return fmt::format("list of {}", value.as.list.count);
-    std::string out = value.tag == CUVIL_TENSOR ? dtype_text(value.as.tensor.dtype) : "str";
+    std::string out(value.tag == CUVIL_TENSOR ? dtype_text(value.as.tensor.dtype) : "str");
     const Shape shape = shape_of(value);
     out += '[';
     for (int32_t i = 0; i < shape.ndim; i++) out += fmt::format("{}{}", i ? "," : "", shape.sizes[i]);

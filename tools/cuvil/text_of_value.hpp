@@ -4,9 +4,12 @@
 #include "cuvil/cuvil.h"
 
 #include <string>
+#include <string_view>
 
 namespace cuvil::cli {
 
+// "f32"
+std::string_view dtype_text(cuvil_dtype dtype);
 // "f32[1,3]"
 std::string type_text(const cuvil_value& value);
 // The elements in nested brackets; numbers in the shortest form that reads back the same. Axes longer than `limit` show
