@@ -135,7 +135,9 @@ const std::vector<Target>& targets();
 struct ImportedOp {
     std::string name; // "Conv"
     int since, until; // versions of the definition's operator set that are covered; until 0: the newest
+    // The core ops that it becomes: "matmul, softmax"; empty where it only passes values on.
     std::string builds;
+    std::string domain; // empty: the default one
 };
 std::vector<ImportedOp> imported_ops(std::string_view format); // "onnx"
 std::vector<std::string> pass_names();

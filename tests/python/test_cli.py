@@ -133,10 +133,11 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "--emit", "ir", "--report", "r.json"], "--report tells about modules"),
         (["inspect", "m.cuir", "--memory", "--size", "N"], "not of the form N=8"),
         (["inspect", "m.cuir", "--memroy"], r"did you mean --memory\?"),
-        (["ops", "--opset", "99"], "operator sets 1 to"),
+        (["ops", "--opset", "99"], "--opset: '99' is no whole number from 1 to"),
         (["completion", "tcsh"], "bash, zsh, fish"),
         (["compile", "m.cuir", "--color", "blue"], "auto, always, never"),
-        (["compile", "m.cuir", "-j", "many"], "many"),
+        (["compile", "m.cuir", "-j", "many"], "--jobs: 'many' is no whole number from 1 on"),
+        (["compile", "m.cuir", "-j", "-1"], "--jobs: '-1' is no whole number from 1 on"),
         (["run"], "file is required"),
     ],
 )
@@ -458,16 +459,28 @@ def test_a_pipe_is_not_waited_for(cli, verb: str, tmp_path: Path):
 
 def test_targets_and_ops(cli):
     assert "cpu-x86-64" in cli("targets").stdout
-    assert re.search(r"^Softmax\s+opset +1-12", cli("ops").stdout, re.MULTILINE)
+    header, *lines = cli("ops").stdout.splitlines()
+    assert header.split() == ["operator", "opsets", "becomes"]
+    assert all(re.fullmatch(r"[\w.]+ +\d+-\d* +\S.*", line) for line in lines)
+    assert re.search(r"^Softmax +1- +softmax$", "\n".join(lines), re.MULTILINE)  # two definitions, one line
+    assert any(re.match(r"ai\.onnx\.\w+\.FlexAttention ", line) for line in lines)
     ops = json.loads(cli("ops", "--json").stdout)["onnx"]
     assert {"Conv", "Gemm", "Softmax"} <= {op["name"] for op in ops}
 
 
+def test_some_ops(cli):
+    names = [line.split()[0] for line in cli("ops", "conv", "softmax").stdout.splitlines()[1:]]
+    assert {"Conv", "ConvTranspose", "LogSoftmax", "Softmax"} <= set(names)
+    assert all("conv" in name.lower() or "softmax" in name.lower() for name in names)
+    done = cli("ops", "Convv")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "no operator has 'Convv' in its name (did you mean Conv?)" in done.stderr
+
+
 def test_ops_of_one_operator_set(cli):
-    old, new = (cli("ops", "--opset", n).stdout for n in ("12", "13"))
-    assert re.search(r"^Softmax\s+opset +1-12", old, re.MULTILINE)
-    assert not re.search(r"^Softmax\s+opset +1-12", new, re.MULTILINE)
-    assert re.search(r"^Softmax\s+opset 13-", new, re.MULTILINE)
+    old, new = (cli("ops", "--opset", n).stdout for n in ("19", "20"))
+    assert not re.search(r"^Gelu +20-", old, re.MULTILINE)
+    assert re.search(r"^Gelu +20-", new, re.MULTILINE)
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -62,7 +62,7 @@ bool has_attribute(const Row& row, std::string_view attribute) {
 std::vector<ImportedOp> onnx_rows() {
     std::vector<ImportedOp> ops;
     for (const onnx::Row& row : onnx::all_rows())
-        ops.push_back({std::string(row.name), row.since, row.until, std::string(row.builds)});
+        ops.push_back({std::string(row.name), row.since, row.until, std::string(row.builds), std::string(row.domain)});
     return ops;
 }
 
