@@ -30,7 +30,12 @@ def test_help_and_version(cli):
             assert f"cuvil {verb}" in done.stdout
             assert "Example" in done.stdout
     assert "compile" in cli("--help").stdout
+    for verb in ("compile", "ops"):
+        assert cli("help", verb).stdout == cli(verb, "--help").stdout
+    assert cli("help").stdout == cli("--help").stdout
     version = cli("--version").stdout
+    assert version.endswith("\n")
+    assert "\n\n" not in version
     assert version.startswith("cuvil 0.")
     for word in ("LLVM 19", "ONNX operator sets 1 to", "this CPU runs"):
         assert word in version
@@ -146,6 +151,28 @@ def test_wrong_usage(cli, arguments: list[str], words: str):
     assert done.returncode == 2
     assert re.search(words, done.stderr)
     assert done.stdout == ""
+
+
+def test_a_file_is_no_verb(cli, mlp_text: Path, module: Path):
+    for file, help in ((mlp_text, "cuvil compile"), (module, "cuvil run")):
+        done = cli(file.name)
+        assert done.returncode == 2
+        assert f"{file.name} is a file: {help} {file.name}" in done.stderr
+
+
+def test_a_module_is_not_compiled_again(cli, module: Path):
+    before = module.read_bytes()
+    for options in ((), ("-o", "other.cuvil"), ("--emit=ir",)):
+        done = cli("compile", module, *options)
+        assert done.returncode == 2
+        assert "is compiled already: cuvil run runs it" in done.stderr
+    assert module.read_bytes() == before
+
+
+def test_levels_of_another_target(cli, mlp_text: Path):
+    for level in ("v2", "v3", "v4"):
+        done = cli("verify", mlp_text, "--isa", level, "--size", "N=1")
+        assert done.returncode == 0 or "; --target cpu-x86-64 has it" in done.stderr
 
 
 def test_refusals(cli, tmp_path: Path):

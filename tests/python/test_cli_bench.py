@@ -48,7 +48,10 @@ def test_layers(cli, mlp_file: Path):
     assert [step["runs"] for step in steps] == [20] * len(steps)
     assert "matmul relu" in [step["ops"] for step in steps]
     done = cli("bench", *arguments)
-    assert re.search(r"steps, 1 thread: .* in all, medians", done.stdout)
+    assert re.search(r"steps, 1 thread: .* in all, medians, slowest first", done.stdout)
+    shares = [float(share) for share in re.findall(r"([\d.]+) %", done.stdout)]
+    assert len(shares) == len(steps)
+    assert shares == sorted(shares, reverse=True)
 
 
 def test_beside_onnxruntime(cli, tmp_path: Path):
@@ -77,9 +80,10 @@ def test_beside_onnxruntime(cli, tmp_path: Path):
         (["--size", "M=1"], r"no open size 'M'.*; it has N"),
         (["--shape", "z:1"], "no input 'z'"),
         (["--shape", "x"], "--shape: 'x' is not of the form"),
-        (["--threads", "0"], "--threads takes numbers from 1"),
+        (["--threads", "0"], "--threads: '0' is no whole number from 1 to"),
         (["--percentiles", "101"], "from 0 to 100"),
-        (["--iterations", "-1"], "positive"),
+        (["--iterations", "-1"], "--iterations: '-1' is no whole number from 1 on"),
+        (["--duration", "short"], "--duration: 'short' is no number from 0 on"),
         (["--iterations", "5", "--duration", "1"], "excludes"),
         (["--compare", "tensorrt"], "onnxruntime"),
         (["--compare", "onnxruntime"], "needs the model"),

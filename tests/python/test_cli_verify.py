@@ -124,8 +124,9 @@ def test_a_module_and_its_model(cli, tmp_path: Path):
         (["--against", "tensorflow"], "it is one of reference, onnxruntime, torch"),
         (["--expected", "y.npz", "--bisect"], "--bisect needs a side that knows the values inside"),
         (["--expected", "y.npz", "--against", "reference"], "--expected takes the place of --against"),
-        (["--atol", "-1"], "take numbers from 0 on"),
-        (["--threads", "-1"], "--threads takes numbers"),
+        (["--atol", "-1"], "--atol: '-1' is no number from 0 on"),
+        (["--threads", "-1"], "--threads: '-1' is no whole number from 1 to"),
+        (["--isa", "v1"], "native has no level 'v1'"),
     ],
 )
 def test_wrong_usage(cli, folded: Path, arguments: list[str], message: str):

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <functional>
 #include <map>
 
 namespace cuvil::cli {
@@ -161,15 +162,16 @@ std::string ratios_text(const std::vector<Row>& rows) {
     return text;
 }
 
-std::string layers_text(const std::vector<Layer>& layers, int threads) {
+std::string layers_text(std::vector<Layer> layers, int threads) {
+    std::ranges::stable_sort(layers, std::greater(), [](const Layer& l) { return l.latencies.percentile(50); });
     double sum = 0;
     size_t kernel_width = 6;
     for (const Layer& layer : layers) {
         sum += layer.latencies.percentile(50);
         kernel_width = std::max(kernel_width, layer.kernel.size());
     }
-    std::string text =
-        fmt::format("\nsteps, {} thread{}: {} in all, medians\n", threads, threads == 1 ? "" : "s", duration_text(sum));
+    std::string text = fmt::format("\nsteps, {} thread{}: {} in all, medians, slowest first\n", threads,
+                                   threads == 1 ? "" : "s", duration_text(sum));
     for (const Layer& layer : layers) {
         const double seconds = layer.latencies.percentile(50);
         text += fmt::format("{:>5}  {:>9}  {:>5.1f} %  {:<{}}  {}\n", layer.number, duration_text(seconds),
@@ -199,13 +201,6 @@ Json layer_json(const Options& o, const Layer& layer) {
 // ---- The verb
 
 void check_options(const Options& o) {
-    if (o.iterations < 0 || o.warmup < 0 || !(o.seconds >= 0))
-        throw UsageError("--iterations, --duration and --warmup take positive numbers");
-    for (const int count : o.threads)
-        if (count < 1 || count > rt::max_threads)
-            throw UsageError(fmt::format("--threads takes numbers from 1 to {}", rt::max_threads));
-    for (const double percent : o.percentiles)
-        if (!(percent >= 0 && percent <= 100)) throw UsageError("--percentiles takes numbers from 0 to 100");
     if (o.compare.empty()) return;
     choice<int>("--compare", o.compare, {{"onnxruntime", 0}});
     if (!o.file.ends_with(".onnx"))
@@ -276,18 +271,22 @@ Action add_bench(CLI::App& verb) {
     verb.add_option("-t,--threads", o->threads, "Numbers of threads, as 1,2 (default: as many as the process may use)")
         ->delimiter(',')
         ->allow_extra_args(false)
+        ->check(number_from(1, rt::max_threads))
         ->option_text("N,...");
-    auto* iterations = verb.add_option("-n,--iterations", o->iterations, "Runs to measure")->option_text("N");
+    auto* iterations =
+        verb.add_option("-n,--iterations", o->iterations, "Runs to measure")->check(number_from(1))->option_text("N");
     verb.add_option("-d,--duration", o->seconds, "Seconds to measure (default: 3)")
+        ->check(number_from(0.0))
         ->option_text("SECONDS")
         ->excludes(iterations);
-    verb.add_option("--warmup", o->warmup, "Runs before (default: 10)")->option_text("N");
+    verb.add_option("--warmup", o->warmup, "Runs before (default: 10)")->check(number_from(0))->option_text("N");
     verb.add_option("--percentiles", o->percentiles, "Percentiles to print (default: 50,90,99,99.9)")
         ->delimiter(',')
         ->allow_extra_args(false)
+        ->check(number_from(0.0, 100.0))
         ->option_text("P,...");
     verb.add_option("--compare", o->compare, "onnxruntime: run the model there too, turn by turn")->option_text("PEER");
-    verb.add_flag("--layers", o->layers, "The time of each step, too");
+    verb.add_flag("--layers", o->layers, "The time of each step and its share, too, slowest first");
     verb.add_flag("--json", o->json, "As JSON");
     verb.footer(R"(
 Times are those of whole runs, one after the other, with outputs allocated by the loader. --compare asks Python for

@@ -4,10 +4,14 @@
 #include "console.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
+#include <charconv>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -30,6 +34,19 @@ Action add_completion(CLI::App& verb);
 // An option that stands for one argument each time it is given.
 template <class List> CLI::Option* add_repeatable(CLI::App& verb, const char* name, List& list, const char* help) {
     return verb.add_option(name, list, help)->allow_extra_args(false);
+}
+
+// For Option::check: what is wrong with a word that should be a number from `least` to `most`; nothing for a good one.
+template <class T>
+std::function<std::string(const std::string&)> number_from(T least, T most = std::numeric_limits<T>::max()) {
+    return [least, most](const std::string& word) -> std::string {
+        T value{};
+        const char* end = word.data() + word.size();
+        const auto [next, error] = std::from_chars(word.data(), end, value);
+        if (error == std::errc() && next == end && value >= least && value <= most) return "";
+        return fmt::format("'{}' is no {} from {} {}", word, std::is_integral_v<T> ? "whole number" : "number", least,
+                           most == std::numeric_limits<T>::max() ? "on" : fmt::format("to {}", most));
+    };
 }
 
 // The value that an option's word stands for. Throws UsageError, which lists the words.

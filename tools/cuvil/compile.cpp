@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "compile_options.hpp"
+#include "describe.hpp"
 #include "output.hpp"
 
 #include <fmt/format.h>
@@ -198,6 +199,8 @@ Examples:
 
 The last line on stdout says file, size and seconds. A module is written whole or not at all.)");
     return [o](Console& console) {
+        if (fs::is_regular_file(o->model) && holds_module(o->model))
+            throw UsageError(o->model + " is compiled already: cuvil run runs it, cuvil inspect shows what it holds");
         CompileOptions options = o->compile.options(console);
         const Emit what = choice<Emit>("--emit", o->emit,
                                        {{"module", Emit::Module},

@@ -1,5 +1,6 @@
 #include "compile_options.hpp"
 
+#include "command.hpp"
 #include "interrupt.hpp"
 #include "support/nearest.hpp"
 
@@ -15,6 +16,13 @@ namespace {
 
 bool contains(const std::vector<std::string>& names, const std::string& name) {
     return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// "; --target cpu-x86-64 has it", or nothing.
+std::string target_with(const std::string& level) {
+    for (const Target& target : targets())
+        if (contains(target.levels, level)) return fmt::format("; --target {} has it", target.name);
+    return "";
 }
 
 void expect_pass(const std::string& name, const char* option, bool takes_all) {
@@ -38,6 +46,7 @@ void CompileArguments::add_to(CLI::App& verb) {
         ->option_text("LEVEL");
     verb.add_option("-j,--jobs", jobs_,
                     "Threads that compile (default: all cores); the file is the same for any number")
+        ->check(number_from(1u))
         ->option_text("N");
     verb.add_flag("--no-cache", no_cache_, "Compile all code anew; see cuvil cache");
     add_repeatable(verb, "--input-shape", input_shapes_, "Fix the sizes of an input, as x:1x3x224x224; repeatable")
@@ -69,8 +78,8 @@ CompileOptions CompileArguments::options(Console& console) const {
     }
     for (const std::string& level : levels_)
         if (!contains(target->levels, level))
-            throw UsageError(fmt::format("--isa: {} has no level '{}'; its levels are {}", target->name, level,
-                                         fmt::join(target->levels, ", ")));
+            throw UsageError(fmt::format("--isa: {} has no level '{}'; its levels are {}{}", target->name, level,
+                                         fmt::join(target->levels, ", "), target_with(level)));
     options.levels = levels_;
 
     options.opt_level = opt_level_.size() == 1 ? "O" + opt_level_ : opt_level_;

@@ -4,6 +4,7 @@
 #include "import/onnx/rows.hpp"
 #include "interrupt.hpp"
 #include "runtime/cpu.hpp"
+#include "session.hpp"
 #include "support/nearest.hpp"
 
 #include <fmt/format.h>
@@ -48,7 +49,7 @@ cuvil VERB --help tells more. Exit status: 0 done, 1 refused, 2 wrong usage, 3 a
 
 std::string version_text() {
     const auto& levels = rt::cpu_levels();
-    return fmt::format("cuvil {}\nLLVM {}\nONNX operator sets {} to {}\nthis CPU runs {}\n", version(),
+    return fmt::format("cuvil {}\nLLVM {}\nONNX operator sets {} to {}\nthis CPU runs {}", version(),
                        CUVIL_LLVM_VERSION, onnx::oldest_opset, onnx::newest_opset,
                        levels.empty() ? "no level that Cuvil has code for" : fmt::format("{}", levels.back()));
 }
@@ -84,7 +85,10 @@ std::string unknown_word(const CLI::App& app, const CLI::App& verb) {
     }
     if (words.empty()) return "";
     if (&app != &verb) return fmt::format("unexpected argument '{}'", words[0]);
-    return fmt::format("unknown verb '{}'{}", words[0], did_you_mean(words[0], verb_names));
+    std::string help = did_you_mean(words[0], verb_names);
+    if (std::error_code ignored; help.empty() && std::filesystem::exists(words[0], ignored))
+        help = fmt::format("; {0} is a file: cuvil {1} {0}", words[0], is_model(words[0]) ? "compile" : "run");
+    return fmt::format("unknown verb '{}'{}", words[0], help);
 }
 
 int usage_error(Console& console, const CLI::App& verb, std::string_view message) {
@@ -138,10 +142,14 @@ int run_action(const Action& action, Console& console, const CLI::App& verb, con
     }
 }
 
-// The words behind the program's name, last first, as CLI11 wants them. It splits what stands in brackets at commas; a
-// space in front keeps a list of values whole.
+// The words behind the program's name, last first, as CLI11 wants them; "help compile" is "compile --help". It splits
+// what stands in brackets at commas; a space in front keeps a list of values whole.
 std::vector<std::string> reversed_words(int argc, char** argv) {
     std::vector<std::string> words(std::make_reverse_iterator(argv + argc), std::make_reverse_iterator(argv + 1));
+    if (!words.empty() && words.back() == "help") {
+        words.back() = "--help";
+        if (words.size() > 1) std::swap(words.back(), words[words.size() - 2]); // of a verb
+    }
     for (std::string& word : words)
         if (word.starts_with('[') && word.ends_with(']')) word.insert(0, " ");
     return words;

@@ -3,6 +3,7 @@
 #include "latency.hpp"
 #include "npy.hpp"
 #include "npz.hpp"
+#include "runtime/thread_count.hpp"
 #include "session.hpp"
 #include "support/nearest.hpp"
 #include "text_of_value.hpp"
@@ -121,7 +122,6 @@ std::string latency_text(const Latencies& l) {
 }
 
 int run(const Options& o, Console& console) {
-    if (o.threads < 0 || o.repeat < 0) throw UsageError("--threads and --repeat take positive numbers");
     const Sizes sizes = parse_symbols(o.sizes);
     Session session(o.file, is_model(o.file) ? compiled_for_here(o.file, console) : "", o.threads);
     const std::vector<Sink> sinks = take_sinks(o, session.outputs());
@@ -153,8 +153,12 @@ Action add_run(CLI::App& verb) {
         "Where an output goes: @FILE.npy, @FILE.npz, or - for all elements on stdout; repeatable (default: in "
         "short)")
         ->option_text("NAME=PLACE");
-    verb.add_option("-t,--threads", o->threads, "Threads (default: as many as the process may use)")->option_text("N");
-    verb.add_option("-n,--repeat", o->repeat, "Run N times more and print the latency")->option_text("N");
+    verb.add_option("-t,--threads", o->threads, "Threads (default: as many as the process may use)")
+        ->check(number_from(1, rt::max_threads))
+        ->option_text("N");
+    verb.add_option("-n,--repeat", o->repeat, "Run N times more and print the latency")
+        ->check(number_from(1))
+        ->option_text("N");
     verb.footer(R"(
 VALUE is @FILE.npy, @FILE.npz (the array of the input's name; @FILE.npz:KEY for another), random:SIZES, zeros:SIZES,
 ones:SIZES (SIZES as 1x3x224x224; left out: as declared, with --size for what is open), 1,2,3 or [[1,2],[3,4]].

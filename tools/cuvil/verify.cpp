@@ -158,10 +158,6 @@ Json json_of(const std::optional<Culprit>& found) {
 // ---- The verb
 
 void check_options(const Options& o) {
-    if (o.threads < 0 || o.threads > rt::max_threads)
-        throw UsageError(fmt::format("--threads takes numbers from 1 to {}", rt::max_threads));
-    if ((o.absolute && !(*o.absolute >= 0)) || (o.relative && !(*o.relative >= 0)))
-        throw UsageError("--atol and --rtol take numbers from 0 on");
     if (!o.against.empty()) choice<int>("--against", o.against, {{"reference", 0}, {"onnxruntime", 0}, {"torch", 0}});
     if (o.against == "torch")
         throw UsageError("--against torch: PyTorch cannot run the files that Cuvil reads. Save what it computes, as "
@@ -261,7 +257,9 @@ Action add_verify(CLI::App& verb) {
         ->option_text("NAME=VALUE");
     add_repeatable(verb, "--size", o->sizes, "An open size of random inputs, as N=8; repeatable")
         ->option_text("NAME=N");
-    verb.add_option("--seed", o->seed, "Other random inputs for each number (default: 0)")->option_text("N");
+    verb.add_option("--seed", o->seed, "Other random inputs for each number (default: 0)")
+        ->check(number_from(uint64_t{0}))
+        ->option_text("N");
     verb.add_option("--against", o->against,
                     "The other side: reference (default), each node by itself in Cuvil's interpreter, or onnxruntime")
         ->option_text("SIDE");
@@ -269,11 +267,15 @@ Action add_verify(CLI::App& verb) {
         ->option_text("FILE");
     verb.add_option("--model", o->model, "The model of a .cuvil module, for the other side")->option_text("FILE");
     verb.add_option("--rtol", o->relative, "How far an element may be off, as a part of what is expected")
+        ->check(number_from(0.0))
         ->option_text("X");
-    verb.add_option("--atol", o->absolute, "What it may be off besides")->option_text("X");
-    verb.add_option("--max-ulp", o->ulp, "Or else: how many representable numbers away it may be")->option_text("N");
+    verb.add_option("--atol", o->absolute, "What it may be off besides")->check(number_from(0.0))->option_text("X");
+    verb.add_option("--max-ulp", o->ulp, "Or else: how many representable numbers away it may be")
+        ->check(number_from(uint64_t{0}))
+        ->option_text("N");
     verb.add_flag("--bisect", o->bisect, "Where an output differs, find the first node that does");
     verb.add_option("-t,--threads", o->threads, "Threads of a run (default: as many as the process may use)")
+        ->check(number_from(1, rt::max_threads))
         ->option_text("N");
     verb.add_flag("--json", o->json, "As JSON");
     o->compile.add_to(verb);
