@@ -3,6 +3,7 @@
     house_test.py includes            who may include whom
     house_test.py headers COMPILER    each header compiles alone, include/cuvil/cuvil.h as C99, too
     house_test.py errors              docs/errors.md lists the codes of all diagnostics, and no others
+    house_test.py scripts             each script tells what it does, and refuses words that it does not know
 
 Prints what is wrong and exits with 1, or exits with 0.
 """
@@ -101,8 +102,35 @@ def wrong_errors() -> list[str]:
     return wrong
 
 
+def wrong_scripts() -> list[str]:
+    wrong = []
+    for script in sorted(path for path in (ROOT / "scripts").iterdir() if os.access(path, os.X_OK)):
+
+        def answer(*words: str, script: Path = script) -> tuple[int, str]:
+            try:
+                done = subprocess.run([script, *words], cwd="/", capture_output=True, text=True, timeout=30)
+            except subprocess.TimeoutExpired:
+                return -1, "it began to work"
+            return done.returncode, done.stdout + done.stderr
+
+        purpose = re.search(r"\A#!.*\n\W*(.+?)[.,:;]", script.read_text())[1]
+        for words in (["--help"], ["-h"]):
+            status, text = answer(*words)
+            if status != 0 or purpose not in text:
+                wrong.append(f"scripts/{script.name} {words[0]} does not say '{purpose}', but: {text}")
+        status, text = answer("--no-such-option")
+        if status != 2 or "--no-such-option" not in text:
+            wrong.append(f"scripts/{script.name} --no-such-option is not refused, but: {text}")
+    return wrong
+
+
 def main() -> int:
-    checks = {"includes": wrong_includes, "headers": lambda: wrong_headers(sys.argv[2]), "errors": wrong_errors}
+    checks = {
+        "includes": wrong_includes,
+        "headers": lambda: wrong_headers(sys.argv[2]),
+        "errors": wrong_errors,
+        "scripts": wrong_scripts,
+    }
     wrong = checks[sys.argv[1]]()
     print("\n".join(wrong), end="\n" if wrong else "")
     return 1 if wrong else 0
