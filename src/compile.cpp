@@ -56,8 +56,9 @@ std::vector<AttachedFile> attached(const CompileOptions& options) {
 
 } // namespace
 
+static constexpr int stage_count = 5;
+
 void tell(const CompileOptions& options, int step, std::string_view stage) {
-    constexpr int stage_count = 5;
     if (options.cancel && *options.cancel) throw Cancelled();
     if (options.progress) options.progress({step, stage_count, stage});
 }
@@ -69,8 +70,9 @@ WeightsSource weights_of(const Plan& plan) {
 }
 
 CXXCompileOptions CancelWatch::cxx_options() {
-    auto watch = [this](size_t, size_t) {
+    auto watch = [this](size_t done, size_t total) {
         if (options_.cancel && *options_.cancel) stop_.request_stop();
+        if (options_.progress) options_.progress({4, stage_count, "codegen", done, total});
     };
     int effort = options_.opt_level == "O3" ? 2 : 1;
     return {effort, options_.jobs, watch, stop_.get_token(), options_.cache_folder};
@@ -225,6 +227,8 @@ std::filesystem::path default_cache_folder() {
     const std::filesystem::path cache = below("XDG_CACHE_HOME", "cuvil");
     return cache.empty() ? below("HOME", ".cache/cuvil") : cache;
 }
+
+void finish_cancelled() { wait_for_left_threads(); }
 
 std::string_view version() { return CUVIL_VERSION; }
 

@@ -8,6 +8,7 @@
 #include "cuvil/diagnostic.hpp"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -31,7 +32,8 @@ enum class Emit { Module, Ir, Cxx, Llvm, Asm, Static, Object, Header };
 // What a compile tells on its way; for progress displays.
 struct Progress {
     int step, steps;
-    std::string_view stage; // "import", "optimize", "plan", "codegen", "write"
+    std::string_view stage;     // "import", "optimize", "plan", "codegen", "write"
+    size_t done = 0, total = 0; // objects of codegen, which tells many times a second
 };
 
 // What a pass did; `changes` counts the edits that it speaks of, such as rules that applied.
@@ -66,7 +68,7 @@ struct CompileOptions {
     std::function<void(const Progress&)> progress = {};
     // Where objects are kept that the next compilation of the same code finds; empty: nowhere. Never decides the file.
     std::filesystem::path cache_folder = {};
-    const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon
+    const std::atomic<bool>* cancel = nullptr; // set to true: compile throws Cancelled soon; see finish_cancelled
 };
 
 // An InternalError that came up while compiling, with what shows it again.
@@ -118,6 +120,10 @@ std::string library_name(const std::filesystem::path& path);
 // alone. Returns what it wrote.
 std::vector<std::filesystem::path> write_library(const Source& source, Emit what, const std::filesystem::path& path,
                                                  const CompileOptions& options, Diagnostics& diag);
+
+// A compilation that was cancelled leaves threads to end by themselves, in seconds. This waits for them: call it before
+// exit(), or do without it by _Exit().
+void finish_cancelled();
 
 // One text of what comes before, or a header: file name suffix ("v3.ll") and text.
 struct EmittedText {

@@ -17,14 +17,20 @@
 #include <llvm/Support/VirtualFileSystem.h>
 
 #include <algorithm>
-#include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdlib>
+#include <memory>
 #include <mutex>
 #include <thread>
+#include <utility>
+
+#include <unistd.h>
 
 namespace cuvil {
 
 static const std::string root = "/cuvil/";
+static constexpr std::chrono::milliseconds between_reports(50);
 
 // Where LLVM gives up it calls this and would end the process. Leaving by an exception runs none of its destructors:
 // what it worked on has to be left as it is.
@@ -174,49 +180,116 @@ JobResult compile_source(const SourceJob& job, std::span<const SourceFile> heade
     }
 }
 
-std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<const SourceFile> headers,
-                                   unsigned threads, const std::function<void(size_t done)>& progress,
-                                   std::stop_token stop) {
-    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-    threads = static_cast<unsigned>(std::min<size_t>(threads, jobs.size()));
+namespace {
 
-    std::vector<JobResult> results(jobs.size());
-    std::atomic<size_t> next = 0;
-    std::mutex mutex; // over `done` and `working`
+// Threads that go on in Clang, which nothing can stop, after their compilation has ended. Never destroyed.
+struct LeftThreads {
+    std::mutex mutex;
+    std::condition_variable ended;
+    size_t count = 0;
+    pid_t process = 0; // a fork has none of them
+};
+
+LeftThreads& left_threads() {
+    static auto& all = *new LeftThreads;
+    [[maybe_unused]] static const int registered = std::atexit(wait_for_left_threads);
+    return all;
+}
+
+// What the threads of one compilation share and, together with the caller, own.
+struct Work {
+    const std::vector<SourceJob> jobs;
+    const std::span<const SourceFile> headers;
+
+    std::mutex mutex; // over what follows
     std::condition_variable changed;
-    size_t done = 0;
-    size_t working = threads;
+    std::vector<JobResult> results = std::vector<JobResult>(jobs.size());
+    size_t next = 0, done = 0, working = 0;
+    bool is_left = false;
 
-    const auto work = [&](const std::stop_token& abandoned) {
-        while (!stop.stop_requested() && !abandoned.stop_requested()) {
-            const size_t index = next.fetch_add(1);
-            if (index >= jobs.size()) break;
-            results[index] = compile_source(jobs[index], headers);
-            const std::lock_guard lock(mutex);
+    void run() {
+        std::unique_lock lock(mutex);
+        while (!is_left && next < jobs.size()) {
+            const size_t index = next++;
+            lock.unlock();
+            JobResult result = compile_source(jobs[index], headers);
+            lock.lock();
+            results[index] = std::move(result);
             ++done;
             changed.notify_one();
         }
-        const std::lock_guard lock(mutex);
         --working;
         changed.notify_one();
-    };
+        if (!is_left) return;
+        LeftThreads& left = left_threads();
+        const std::lock_guard left_lock(left.mutex);
+        --left.count;
+        left.ended.notify_all();
+    }
+};
 
-    // Declared after all that the threads use: however this scope is left, they are stopped and joined first.
-    std::vector<std::jthread> workers;
-    workers.reserve(threads);
-    for (unsigned i = 0; i < threads; ++i) workers.emplace_back(work);
+// The threads. However their scope is left: they are joined where all is done, else they end by themselves.
+class Workers {
+public:
+    explicit Workers(std::shared_ptr<Work> work) : work_(std::move(work)) {}
+    Workers(const Workers&) = delete;
+    ~Workers() {
+        const bool is_left = leave();
+        for (std::thread& thread : threads_) is_left ? thread.detach() : thread.join();
+    }
 
-    size_t reported = 0;
-    std::unique_lock lock(mutex);
-    while (true) {
-        changed.wait(lock, [&] { return done != reported || working == 0; });
-        if (done == reported) break;
-        reported = done;
+    void start(size_t count) {
+        threads_.reserve(count);
+        for (size_t i = 0; i < count; ++i) {
+            const std::lock_guard lock(work_->mutex);
+            threads_.emplace_back([work = work_] { work->run(); });
+            ++work_->working;
+        }
+    }
+
+private:
+    bool leave() {
+        const std::lock_guard lock(work_->mutex);
+        if (work_->working == 0) return false;
+        work_->is_left = true;
+        LeftThreads& left = left_threads();
+        const std::lock_guard left_lock(left.mutex);
+        if (std::exchange(left.process, getpid()) != getpid()) left.count = 0;
+        left.count += work_->working;
+        return true;
+    }
+
+    std::shared_ptr<Work> work_;
+    std::vector<std::thread> threads_;
+};
+
+} // namespace
+
+void wait_for_left_threads() {
+    LeftThreads& left = left_threads();
+    std::unique_lock lock(left.mutex);
+    if (left.process == getpid()) left.ended.wait(lock, [&] { return left.count == 0; });
+}
+
+std::vector<JobResult> compile_all(std::vector<SourceJob> jobs, std::span<const SourceFile> headers, unsigned threads,
+                                   const std::function<void(size_t done)>& progress, const std::stop_token& stop) {
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
+    const size_t count = std::min<size_t>(threads, jobs.size());
+    const auto work = std::make_shared<Work>(std::move(jobs), headers);
+    Workers workers(work);
+    workers.start(count);
+
+    std::unique_lock lock(work->mutex);
+    for (size_t reported = 0; !stop.stop_requested();) {
+        const auto has_news = [&] { return work->done != reported || work->working == 0; };
+        work->changed.wait_for(lock, between_reports, has_news);
+        if (work->working == 0 && work->done == reported) break;
+        reported = work->done;
         lock.unlock();
         if (progress) progress(reported);
         lock.lock();
     }
-    return results;
+    return std::exchange(work->results, std::vector<JobResult>(work->jobs.size()));
 }
 
 } // namespace cuvil

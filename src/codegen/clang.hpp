@@ -39,11 +39,16 @@ void throw_fatal_errors();
 std::string identity(const SourceJob& job);
 
 // Compiles all sources on `threads` threads (0: as many as the machine runs at once); results stand in the order of
-// the jobs and do not depend on `threads`. `progress`, if any, is called on the caller's thread with the number of
-// sources done; what it throws ends the compilation and goes on to the caller. After a stop is requested no further
-// source is begun, and those not done have ok == false.
-std::vector<JobResult> compile_all(std::span<const SourceJob> jobs, std::span<const SourceFile> headers,
+// the jobs and do not depend on `threads`. `headers` stay for as long as the process. `progress`, if any, is called on
+// the caller's thread with the number of sources done, whenever that rises and many times a second; what it throws goes
+// on to the caller. After that, or a stop request, this returns at once, and sources that are not done have
+// ok == false; no further one is begun, but threads that are within Clang come to their end by themselves.
+std::vector<JobResult> compile_all(std::vector<SourceJob> jobs, std::span<const SourceFile> headers,
                                    unsigned threads = 0, const std::function<void(size_t done)>& progress = {},
-                                   std::stop_token stop = {});
+                                   const std::stop_token& stop = {});
+
+// Waits for the threads that went on so, before what they use is destroyed. exit() does it, but late: after what the
+// threads themselves were the first to use.
+void wait_for_left_threads();
 
 } // namespace cuvil

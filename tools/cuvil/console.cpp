@@ -82,9 +82,11 @@ void Console::progress(const Progress& progress) {
         end_progress();
         stage_ = stage;
         stage_start_ = std::chrono::steady_clock::now();
+        if (verbose_ && !stderr_is_terminal()) fmt::print(stderr, "{} ...\n", stage_);
     }
     if (quiet_ || !stderr_is_terminal()) return;
-    fmt::print(stderr, "\r\033[K{} {:.1f}s", stage_, seconds_of_stage());
+    const std::string done = progress.total > 0 ? fmt::format(" {} of {} objects,", progress.done, progress.total) : "";
+    fmt::print(stderr, "\r\033[K{}{} {:.1f}s", stage_, done, seconds_of_stage());
     fflush(stderr);
     line_is_shown_ = true;
 }

@@ -43,7 +43,8 @@ public:
     // "error: MESSAGE" in the colours of diagnostics.
     void error(std::string_view message);
 
-    // The line "[3/5] codegen 0.8s": on a terminal, replaced as it changes; with --verbose, one line for each stage.
+    // The line "[4/5] codegen 3 of 12 objects, 0.8s": on a terminal, replaced as it changes. With --verbose a line
+    // stays for each stage, and where there is no terminal another one says that it begins.
     void progress(const Progress& progress);
     void end_progress();
 

@@ -11,6 +11,7 @@
 #include <fmt/ranges.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <iterator>
@@ -45,7 +46,8 @@ Examples:
   cuvil run resnet18.cuvil --input input=@cat.npy
   cuvil inspect resnet18.onnx
 
-cuvil VERB --help tells more. Exit status: 0 done, 1 refused, 2 wrong usage, 3 a bug in Cuvil.)";
+cuvil VERB --help tells more. Exit status: 0 done, 1 refused, 2 wrong usage, 3 a bug in Cuvil,
+130 interrupted.)";
 
 std::string version_text() {
     const auto& levels = rt::cpu_levels();
@@ -205,7 +207,10 @@ int cli_main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     try {
-        return cuvil::cli::cli_main(argc, argv);
+        const int status = cuvil::cli::cli_main(argc, argv);
+        if (status != cuvil::cli::Interrupted) return status;
+        fflush(nullptr);
+        std::_Exit(status);                 // threads that are within Clang still use what exit() would destroy
     } catch (const std::exception& error) { // no memory for the words of the command line, or for a message
         fputs(error.what(), stderr);
         return cuvil::cli::OurBug;
