@@ -9,7 +9,7 @@ namespace cuvil::rt {
 inline constexpr int32_t max_threads = 256;
 
 // The least of: the processors of the affinity mask, the cgroup's CPU quota, CUVIL_NUM_THREADS and OMP_NUM_THREADS; at
-// least 1, at most max_threads. Read anew at each call.
+// least 1, at most max_threads. Read anew at each call. Throws CallError where CUVIL_NUM_THREADS is no positive number.
 int32_t default_thread_count();
 
 // The whole CPUs that the quota of a cgroup and of all those above it allows, at least 1: a fraction of a CPU more

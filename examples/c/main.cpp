@@ -57,7 +57,8 @@ public:
 
     std::vector<Value> run(std::vector<Floats>& inputs) {
         if (static_cast<int32_t>(inputs.size()) != cuvil_input_count(module_.get()))
-            throw std::runtime_error("the module has " + std::to_string(cuvil_input_count(module_.get())) + " inputs");
+            throw std::runtime_error("the module has " + std::to_string(cuvil_input_count(module_.get())) +
+                                     " inputs: give a shape for each");
         std::vector<cuvil_value> in, out(cuvil_output_count(module_.get()));
         for (Floats& input : inputs) in.push_back(input.value());
         check(cuvil_run(module_.get(), in.data(), out.data()));
@@ -85,6 +86,8 @@ static Floats zeros(const std::string& text) {
     size_t count = 1;
     std::istringstream sizes(text);
     for (std::string size; std::getline(sizes, size, 'x');) {
+        if (size.empty() || size.find_first_not_of("0123456789") != std::string::npos)
+            throw std::runtime_error("'" + text + "' is no shape: write 1x3x224x224");
         tensor.shape.push_back(std::stoll(size));
         count *= static_cast<size_t>(tensor.shape.back());
     }

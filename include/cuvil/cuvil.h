@@ -118,7 +118,7 @@ enum {
 
 typedef struct cuvil_module cuvil_module;
 
-/* Loading runs the file's code: trust it like any .so. threads 0: as many as the process may use. */
+/* Loading runs the file's code: trust it like any .so. threads 0: as many as the process may use; negative: refused. */
 int32_t cuvil_load(const char* path, int32_t threads, cuvil_module** module);
 int32_t cuvil_load_memory(const void* bytes, uint64_t size, int32_t threads, cuvil_module** module);
 void cuvil_unload(cuvil_module* module);

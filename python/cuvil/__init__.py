@@ -4,7 +4,7 @@ module = cuvil.compile("resnet18.onnx")
 module.save("resnet18.cuvil")
 scores = module.run({"input": image})["output"]
 
-module = cuvil.runtime.load_module("resnet18.cuvil")
+module = cuvil.load_module("resnet18.cuvil")
 """
 
 import importlib
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from cuvil import _runtime, runtime
 from cuvil.errors import Diagnostic, InternalError, Unsupported
-from cuvil.runtime import Module
+from cuvil.runtime import Module, load_module
 
 if TYPE_CHECKING:
     from cuvil import backends, ir
@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
 __version__ = _runtime.__version__
 
-__all__ = ["Diagnostic", "InternalError", "Module", "Unsupported", "backends", "compile", "ir", "runtime"]
+__all__ = [
+    "Diagnostic",
+    "InternalError",
+    "Module",
+    "Unsupported",
+    "backends",
+    "compile",
+    "ir",
+    "load_module",
+    "runtime",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -41,4 +51,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])

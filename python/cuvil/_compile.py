@@ -1,8 +1,9 @@
 """cuvil.compile."""
 
+import operator
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from cuvil import _compiler, ir
@@ -24,18 +25,36 @@ def arguments(
     disabled_passes: Iterable[str] | None = None,
 ) -> _compiler.CompileArguments:
     """The options of a compilation in native form."""
+    if isinstance(jobs, int) and jobs < 1:
+        raise ValueError("jobs is a positive number or None")
     native = _compiler.CompileArguments()
-    native.target = target
-    native.opt_level = opt_level
-    native.levels = _listed(levels)
-    native.jobs = jobs or 0
-    native.use_cache = use_cache
-    native.input_shapes = {name: list(shape) for name, shape in (input_shapes or {}).items()}
-    native.dynamic_shapes = {name: list(map(str, shape)) for name, shape in (dynamic_shapes or {}).items()}
-    native.attachments = [os.fspath(path) for path in _listed(attachments)]
-    native.print_after = _listed(print_after)
-    native.disabled_passes = _listed(disabled_passes)
+
+    def give(name: str, kind: str, value: Any, convert: Callable[[Any], Any]) -> None:
+        try:
+            setattr(native, name, convert(value))
+        except (TypeError, AttributeError):
+            raise TypeError(f"{name} is {kind}, got {value!r}") from None
+
+    def as_it_is(value: Any) -> Any:
+        return value
+
+    give("target", "a str", target, as_it_is)
+    give("opt_level", "a str", opt_level, as_it_is)
+    give("levels", "a list of str or None", levels, _listed)
+    give("jobs", "a positive number or None", jobs, lambda value: 0 if value is None else value)
+    give("use_cache", "a bool", use_cache, as_it_is)
+    give(
+        "input_shapes", "a dict of names and sizes or None", input_shapes, lambda value: _shapes(value, operator.index)
+    )
+    give("dynamic_shapes", "a dict of names and sizes or None", dynamic_shapes, lambda value: _shapes(value, str))
+    give("attachments", "a list of paths or None", attachments, lambda value: [*map(os.fspath, _listed(value))])
+    give("print_after", "a list of str or None", print_after, _listed)
+    give("disabled_passes", "a list of str or None", disabled_passes, _listed)
     return native
+
+
+def _shapes(shapes: Any, size: Callable[[Any], Any]) -> dict[str, list[Any]]:
+    return {name: [size(n) for n in shape] for name, shape in ({} if shapes is None else shapes).items()}
 
 
 def _listed(words: Any) -> list[Any]:

@@ -1,5 +1,6 @@
 """Files of modules: in memory, and written whole or not at all."""
 
+import errno
 import mmap
 import os
 import stat
@@ -40,10 +41,15 @@ def read_all(fd: int) -> bytes:
 def copy_to(fd: int, path: str | os.PathLike[str]) -> None:
     """Writes the file behind `fd` to `path`, by way of a temporary file beside it."""
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(target))
     if target.exists() and not target.is_file():
-        raise IsADirectoryError(21, "Is a directory or a device", str(target))
+        raise OSError(errno.EINVAL, "Not a regular file", str(target))
     size = os.fstat(fd).st_size
-    out, temporary = tempfile.mkstemp(prefix=target.name + ".", dir=target.parent)
+    try:
+        out, temporary = tempfile.mkstemp(prefix=target.name + ".", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None
     try:
         with os.fdopen(out, "wb") as file:
             at = 0

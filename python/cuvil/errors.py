@@ -31,7 +31,7 @@ class Unsupported(Exception):
     """The model cannot be compiled, or the module cannot be loaded; `diagnostics` has all the reasons."""
 
     def __init__(self, text: str, diagnostics: list[Diagnostic] | None = None) -> None:
-        super().__init__(text)
+        super().__init__(text.rstrip("\n"))
         self.diagnostics = diagnostics or []
 
 
@@ -42,7 +42,7 @@ class InternalError(RuntimeError):
     """A file that was written: the program before the step that failed, without the data of its weights."""
 
 
-def bad_module(message: str) -> Unsupported:
+def bad_module(message: str, file: str = "") -> Unsupported:
     """The refusal to load a file."""
     text = f"error[bad-artifact]: {message}\n"
-    return Unsupported(text, [Diagnostic("error", "bad-artifact", message, "", "", "", (), "", 1, text)])
+    return Unsupported(text, [Diagnostic("error", "bad-artifact", message, file, "", "", (), "", 1, text)])

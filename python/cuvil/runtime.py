@@ -13,7 +13,7 @@ from cuvil import _runtime
 from cuvil._feeds import numpy_dtype
 from cuvil._files import copy_to, memory_file, open_file, read_all, write_all
 from cuvil._runtime import Cancellation
-from cuvil.errors import Unsupported
+from cuvil.errors import Unsupported, bad_module
 
 __all__ = ["Cancellation", "Module", "Port", "load_module"]
 
@@ -54,8 +54,8 @@ class Module(_runtime.Module):
         try:
             super().__init__(path, threads or 0)
         except Unsupported as error:
-            text = str(error).replace(f"'{path}'", name).replace(path, name)
-            raise Unsupported(text, error.diagnostics) from None
+            message = error.diagnostics[0].message.replace(f"'{path}'", name).replace(path, name)
+            raise bad_module(message, name.strip("'") if name.startswith("'") else "") from None
 
     @property
     def inputs(self) -> list[Port]:

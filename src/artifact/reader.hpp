@@ -9,7 +9,7 @@
 
 namespace cuvil {
 
-// Null, with one error diagnostic, when the file cannot be read or is not an undamaged artifact.
+// Null, with one error diagnostic, when the file is not an undamaged artifact; throws Refused when it cannot be read.
 std::unique_ptr<ArtifactFile> read_artifact(const std::filesystem::path& path, Diagnostics& diagnostics);
 
 // Hashes the weights, which read_artifact does not. False, with one error diagnostic, when they are damaged.

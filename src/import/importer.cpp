@@ -13,7 +13,6 @@
 #include <cstring>
 #include <memory>
 #include <span>
-#include <system_error>
 
 namespace cuvil {
 namespace {
@@ -23,29 +22,13 @@ struct Bytes {
     std::shared_ptr<const void> storage;
 };
 
-std::shared_ptr<const MappedFile> open(const std::filesystem::path& path, Diagnostics& diag) {
-    try {
-        return std::make_shared<const MappedFile>(path);
-    } catch (const std::system_error& error) {
-        if (error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory)
-            diag.error("file-not-found", fmt::format("there is no file {}", cuvil::quoted(path.string())));
-        else if (error.code() == std::errc::is_a_directory)
-            diag.error("is-a-directory", fmt::format("{} is a directory", cuvil::quoted(path.string())));
-        else
-            diag.error("unreadable-file",
-                       fmt::format("{} cannot be read: {}", cuvil::quoted(path.string()), error.code().message()));
-    }
-    diag.stop_if_errors();
-    throw InternalError("an error was not reported");
-}
-
 // The program outlives the caller's bytes, so it takes a copy of them.
 Bytes read(const Source& source, Diagnostics& diag) {
     if (source.bytes.data()) {
         auto copy = std::make_shared<const std::string>(source.bytes);
         return {*copy, copy};
     }
-    auto file = open(source.path, diag);
+    auto file = open_named(source.path, diag);
     return {file->text(), file};
 }
 

@@ -1,5 +1,7 @@
 #include "support/file.hpp"
 
+#include "support/diagnostics.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -44,6 +46,20 @@ MappedFile::MappedFile(const std::filesystem::path& path) {
     void* mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.fd, 0);
     if (mapped == MAP_FAILED) fail(errno);
     data_ = static_cast<const std::byte*>(mapped);
+}
+
+std::shared_ptr<const MappedFile> open_named(const std::filesystem::path& path, Diagnostics& diag) {
+    try {
+        return std::make_shared<const MappedFile>(path);
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::no_such_file_or_directory || error.code() == std::errc::not_a_directory)
+            diag.error("file-not-found", "there is no file " + cuvil::quoted(path.string()));
+        else if (error.code() == std::errc::is_a_directory)
+            diag.error("is-a-directory", cuvil::quoted(path.string()) + " is a directory");
+        else
+            diag.error("unreadable-file", cuvil::quoted(path.string()) + " cannot be read: " + error.code().message());
+    }
+    throw Refused(diag);
 }
 
 MappedFile::~MappedFile() {

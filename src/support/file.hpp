@@ -1,9 +1,12 @@
 // Files: read-only mappings and writes that are either whole or not there.
 #pragma once
 
+#include "cuvil/diagnostic.hpp"
+
 #include <cstddef>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +29,9 @@ private:
     const std::byte* data_ = nullptr;
     size_t size_ = 0;
 };
+
+// The file that a user names; where it cannot be read, throws Refused with the error added to `diag`.
+std::shared_ptr<const MappedFile> open_named(const std::filesystem::path& path, Diagnostics& diag);
 
 // Calls `write(fd)` on a new file beside `path` and renames it to `path`; when anything throws, nothing is left behind
 // and an older file at `path` is untouched. Throws std::system_error with the system's words; a directory, and a device

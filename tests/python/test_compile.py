@@ -83,6 +83,23 @@ def test_wrong_calls(tmp_path: Path):
         cuvil.compile(MLP.encode(), unknown=1)
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"jobs": n} for n in (-1, 0, "2", 1.5, 2**40)),
+        *({name: 5} for name in ("target", "opt_level", "levels", "input_shapes", "dynamic_shapes", "attachments")),
+        *({name: [5]} for name in ("levels", "print_after", "disabled_passes", "attachments", "input_shapes")),
+        {"input_shapes": {"x": 4}},
+        {"use_cache": "no"},
+    ],
+    ids=str,
+)
+def test_wrong_arguments_are_named(wrong: dict):
+    (name,) = wrong
+    with pytest.raises((TypeError, ValueError), match=rf"^{name} is a "):
+        cuvil.compile(MLP.encode(), **wrong)
+
+
 def test_print_after(capsys: pytest.CaptureFixture[str]):
     cuvil.compile(MLP.encode(), levels=["v3"], print_after="CanonicalizePass")
     out = capsys.readouterr().out

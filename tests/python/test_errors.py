@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from onnx_models import BROKEN
+from samples import MLP
 
 MESSAGES = Path(__file__).parent.parent / "errors" / "onnx"
 
@@ -36,5 +37,19 @@ def test_every_message_has_its_model():
 def test_files_that_are_not_there(cli, tmp_path: Path):
     done = cli("compile", "nothing.onnx")
     assert (done.returncode, done.stderr) == (1, 'error[file-not-found]: there is no file "nothing.onnx"\n')
+    for verb in ("inspect", "run", "bench"):
+        done = cli(verb, "nothing.cuvil")
+        assert (done.returncode, done.stderr) == (1, 'error[file-not-found]: there is no file "nothing.cuvil"\n'), verb
+        done = cli(verb, tmp_path)
+        assert (done.returncode, done.stderr) == (1, f'error[is-a-directory]: "{tmp_path}" is a directory\n'), verb
+        (tmp_path / "cut.cuvil").write_bytes(b"\x7fELF")
+        done = cli(verb, "cut.cuvil")
+        assert (done.returncode, done.stderr[:19]) == (1, "error[bad-artifact]"), verb
+    (tmp_path / "model.cuir").write_text(MLP)
+    done = cli("compile", "model.cuir", "-o", "/dev/full")
+    assert (done.returncode, done.stderr) == (
+        1,
+        'error[cannot-write]: cannot write "/dev/full": not a regular file\n',
+    )
     done = cli("compile", tmp_path)
     assert (done.returncode, done.stderr) == (1, f'error[is-a-directory]: "{tmp_path}" is a directory\n')

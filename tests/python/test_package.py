@@ -32,6 +32,7 @@ def test_the_names_of_the_package():
     for name in cuvil.__all__:
         assert getattr(cuvil, name) is not None
         assert name in dir(cuvil)
+    assert {name for name in dir(cuvil) if not name.startswith("_")} == set(cuvil.__all__)
     with pytest.raises(AttributeError, match="'nothing'"):
         _ = cuvil.nothing
     assert (FOLDER / "py.typed").exists()

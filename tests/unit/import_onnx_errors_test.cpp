@@ -245,7 +245,7 @@ TEST(OnnxErrors, InputsWhoseRankNobodySays) {
     std::string expected = R"(
 error[unknown-rank]: the shape of input "u" is not known
   --> model.onnx
-help: give the shapes of the model's inputs when compiling
+help: give its sizes: --input-shape u:2x3 or --dynamic u:N,3 with as many as it has, in Python input_shapes or dynamic_shapes
 )";
     EXPECT_EQ(refusal(model({{}, {unknown}, {untyped("u")}})), expected);
     std::string unused = model({{node("Relu", {"x"}, {"y"})}, {value_info("x", F32, {2}), unknown}, {untyped("y")}});

@@ -62,11 +62,19 @@ TEST(ThreadCount, VariablesOnlyLower) {
     EXPECT_LE(all, CPU_COUNT(&set));
     setenv("CUVIL_NUM_THREADS", "1", 1);
     EXPECT_EQ(default_thread_count(), 1);
-    for (const char* ignored : {"0", "-3", "many", "", "99999999999"}) {
-        setenv("CUVIL_NUM_THREADS", ignored, 1);
-        EXPECT_EQ(default_thread_count(), all) << ignored;
+    for (const char* no_limit : {"", "99999999999"}) {
+        setenv("CUVIL_NUM_THREADS", no_limit, 1);
+        EXPECT_EQ(default_thread_count(), all) << no_limit;
+    }
+    for (const char* wrong : {"0", "-3", "many", "2x", " 2"}) {
+        setenv("CUVIL_NUM_THREADS", wrong, 1);
+        EXPECT_THROW(default_thread_count(), CallError) << wrong;
     }
     unsetenv("CUVIL_NUM_THREADS");
+    for (const char* ignored : {"0", "-3", "many", ""}) {
+        setenv("OMP_NUM_THREADS", ignored, 1);
+        EXPECT_EQ(default_thread_count(), all) << ignored;
+    }
     setenv("OMP_NUM_THREADS", "1,8", 1);
     EXPECT_EQ(default_thread_count(), 1);
     unsetenv("OMP_NUM_THREADS");

@@ -2,6 +2,7 @@
 
 #include "interrupt.hpp"
 #include "npz.hpp"
+#include "support/file.hpp"
 #include "support/nearest.hpp"
 
 #include <fmt/format.h>
@@ -43,8 +44,13 @@ std::string compiled(const std::string& model, const CompileOptions& options, Co
 }
 
 Session::Session(const std::string& path, const std::string& compiled, int threads) {
-    check(compiled.empty() ? cuvil_load(path.c_str(), threads, &module_)
-                           : cuvil_load_memory(compiled.data(), compiled.size(), threads, &module_));
+    Diagnostics diag;
+    if (compiled.empty()) (void)open_named(path, diag);
+    const int32_t status = compiled.empty() ? cuvil_load(path.c_str(), threads, &module_)
+                                            : cuvil_load_memory(compiled.data(), compiled.size(), threads, &module_);
+    if (status == CUVIL_ERROR_FILE) diag.error("bad-artifact", cuvil_error_message());
+    diag.stop_if_errors();
+    check(status);
     manifest_ = nlohmann::json::parse(cuvil_manifest(module_));
     inputs_ = ports(manifest_.at("inputs"));
     outputs_ = ports(manifest_.at("outputs"));

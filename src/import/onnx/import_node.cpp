@@ -128,7 +128,8 @@ Values GraphImporter::build(const NodeProto& node, const Names& used, Scope& sco
         if (inputs[i]->type().is_tensor())
             throw ImportError("unknown-rank",
                               fmt::format("the shape of input {}, {}, is not known", i, quoted(node.inputs[i])),
-                              "give the shapes of the model's inputs when compiling");
+                              "give the sizes of the model's inputs: --input-shape NAME:2x3 or --dynamic NAME:N,3, in "
+                              "Python input_shapes or dynamic_shapes");
     }
     std::vector<bool> wanted;
     for (std::string_view name : node.outputs) wanted.push_back(!name.empty() && used.contains(name));

@@ -184,13 +184,16 @@ void GraphImporter::import_outputs(const GraphProto& graph, Scope& scope) {
     builder_.rewriter().create("return", results);
     if (diag_->has_errors()) return;
     // Nodes have refused those that they read.
+    constexpr std::string_view shapes_help =
+        "give its sizes: --input-shape {0}:2x3 or --dynamic {0}:N,3 with as many as "
+        "it has, in Python input_shapes or dynamic_shapes";
     for (size_t i = 0; i < function_.inputs.size(); i++)
         if (!function_.body().arguments()[i]->type().has_rank())
             diag_
                 ->error("unknown-rank",
                         fmt::format("the shape of input {} is not known", cuvil::quoted(function_.inputs[i].name)),
                         {file_, ""})
-                .suggest("give the shapes of the model's inputs when compiling");
+                .suggest(fmt::format(shapes_help, function_.inputs[i].name));
 }
 
 void GraphImporter::check_declared(std::string_view name, const Type& type, const Location& where, Scope& scope) {
