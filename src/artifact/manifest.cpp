@@ -31,11 +31,13 @@ Json describe(const Plan& plan, const std::string& name, const Type& type, bool 
             {"optional", optional}};
 }
 
-// "64 + max(64*N, 128) + 256*N": each slot is rounded up to 64 bytes.
-std::string workspace_formula(const Plan& plan) {
-    std::string out = "64";
-    for (const Slot& slot : plan.slots) out += " + " + slot.size.text();
-    return out;
+// "max(64*N, 128) + 256*N + 64": each slot is rounded up to 64 bytes.
+std::string workspace_formula(const Plan& plan) try {
+    Dim bytes(64);
+    for (const Slot& slot : plan.slots) bytes = bytes + slot.size;
+    return bytes.text();
+} catch (const DimOverflow&) { // no run will have so many
+    return "more than 64 bits hold";
 }
 
 // Values by the names of the inputs and outputs that they are, others by number; views of one memory are one value.
@@ -65,6 +67,15 @@ bool is_constant(const Plan& plan, const Value& value) {
     return found != plan.buffer_of.end() && plan.buffers[static_cast<size_t>(found->second)].place == Buffer::Constant;
 }
 
+// Kernels that a family parametrises, such as "Mean", go by their op.
+std::string kernel_name(const Step& step, const Plan& plan) {
+    if (step.kind == Step::Control) return std::string(step.anchor->op());
+    auto kernel = step.anchor ? plan.kernels.find(step.anchor) : plan.kernels.end();
+    if (kernel == plan.kernels.end()) return "loop";
+    const bool is_family = kernel->second[0] >= 'A' && kernel->second[0] <= 'Z';
+    return is_family ? std::string(step.anchor->op()) : kernel->second;
+}
+
 // All steps in order; those of a region, one deeper, behind the control flow that they belong to.
 void describe_steps(const Plan& plan, const RegionPlan& region, int depth, ValueNames& names, Json& out) {
     for (const Step& step : region.steps) {
@@ -75,13 +86,10 @@ void describe_steps(const Plan& plan, const RegionPlan& region, int depth, Value
             if (!is_constant(plan, *value)) reads.push_back(names.of(*value));
         for (const Value* value : step.outputs)
             writes.push_back({{"name", names.of(*value)}, {"type", value->type().text()}});
-        auto kernel = step.anchor ? plan.kernels.find(step.anchor) : plan.kernels.end();
         out.push_back({{"number", step.number},
                        {"depth", depth},
                        {"name", step.name},
-                       {"kernel", kernel != plan.kernels.end() ? kernel->second
-                                  : step.kind == Step::Control ? std::string(step.anchor->op())
-                                                               : "loop"},
+                       {"kernel", kernel_name(step, plan)},
                        {"ops", ops},
                        {"reads", reads},
                        {"writes", writes}});

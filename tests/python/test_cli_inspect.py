@@ -68,6 +68,23 @@ def test_the_graph_of_steps(cli, mlp_file: Path, tmp_path: Path):
     assert cli("inspect", mlp_file, "--graph", "no/steps.onnx").returncode == 1
 
 
+def test_names_and_sums(cli, tmp_path: Path):
+    text = """func @main(%x: f32[N,8]) -> f32[N,1] {
+  %1 = reduce_max %x {axes = [1]}
+  %2 = cum_sum %1 {axis = 0, exclusive = false, reverse = false}
+  %3 = reduce_mean %x {axes = [1]}
+  %4 = mul %2, %3
+  return %4
+}
+"""
+    (tmp_path / "m.cuir").write_text(text)
+    done = cli("inspect", "m.cuir", "--kernels", "--memory")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r" +\d+ +reduce_max +reduce_max ", done.stdout)
+    (formula,) = re.findall(r"workspace +\? +(.*)", done.stdout)
+    assert formula.count("N") == 1
+
+
 def test_a_value_that_leaves_twice(cli, tmp_path: Path):
     text = 'func @main(%x: f32[N]) -> (f32[N] "a", f32[N] "b", f32[N] "c") {\n %1 = neg %x\n return %1, %1, %x\n}'
     (tmp_path / "m.cuir").write_text(text)
