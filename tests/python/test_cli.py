@@ -477,10 +477,18 @@ def test_inspect_models(cli, mlp_text: Path, tmp_path: Path):
     assert data["supported"] is True
     assert data["ops"] == [{"name": "Relu", "domain": "", "count": 1, "supported": True}]
     assert data["inputs"][0]["shape"] == ["N", 4]
+    weights = onnx_model("Add")
+    for name, array in (("b", np.ones(4, np.float32)), ("big", np.ones((4, 100), np.float32))):
+        weights.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    weights.graph.node[0].input.append("b")
+    onnx.save(weights, tmp_path / "weights.onnx")
+    assert "  weights    1.6 kB in 2 tensors\n" in cli("inspect", "weights.onnx").stdout
     onnx.save(onnx_model("NoSuchOp"), tmp_path / "bad.onnx")
     done = cli("inspect", "bad.onnx")
     assert done.returncode == 1
     assert re.search(r"1  NoSuchOp\s+\(not supported\)", done.stdout)
+    for line in ("  opset      17", "  x: f32[N,4]", "  y: f32[N,4]"):
+        assert line in done.stdout.splitlines()
     assert "error[unsupported-op]" in done.stderr
     assert cli("inspect", "none.onnx").returncode == 1
 

@@ -2,12 +2,16 @@
 #include "describe.hpp"
 #include "describe_plan.hpp"
 
+#include "import/onnx/onnx.hpp"
 #include "import/onnx/proto.hpp"
 #include "import/onnx/rows.hpp"
+#include "import/onnx/tensor.hpp"
 #include "src/stages.hpp"
 #include "support/file.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <map>
@@ -101,18 +105,36 @@ void add_program(const Program& program, Json& json) {
     json["metadata"] = program.metadata;
 }
 
-// The same, as far as it can be told, of a model that was refused.
-void add_refused(const onnx::ModelProto& model, Json& json) {
-    if (!model.graph) return;
-    for (const auto& [key, list] : {std::pair("inputs", &model.graph->inputs), {"outputs", &model.graph->outputs}})
-        for (const onnx::ValueInfoProto& value : *list) json[key].push_back({{"name", value.name}});
-    uint64_t bytes = 0;
-    for (const onnx::TensorProto& tensor : model.graph->initializers) bytes += tensor.message.size();
-    json["weights"] = {{"tensors", model.graph->initializers.size()}, {"bytes", bytes}};
+std::string declared_type(const onnx::ValueInfoProto& value) {
+    if (value.kind != "tensor") return std::string(value.kind);
+    const std::optional<DType> dtype = onnx::dtype_of(value.element_type);
+    const std::string element = dtype ? std::string(cuvil::name(*dtype)) : onnx::data_type_name(value.element_type);
+    if (!value.has_shape) return element;
+    std::vector<std::string> sizes;
+    for (const onnx::DimensionProto& size : value.shape)
+        sizes.push_back(size.value ? std::to_string(*size.value) : size.param.empty() ? "?" : std::string(size.param));
+    return fmt::format("{}[{}]", element, fmt::join(sizes, ","));
 }
 
-std::string counted(uint64_t count, std::string_view thing) {
-    return fmt::format("{} {}{}", count, thing, count == 1 ? "" : "s");
+// The same, as far as it can be told, of a model that was refused.
+void add_refused(const onnx::ModelProto& model, Json& json) {
+    json["metadata"] = onnx::metadata_of(model);
+    if (!model.graph) return;
+    for (const auto& [key, list] : {std::pair("inputs", &model.graph->inputs), {"outputs", &model.graph->outputs}})
+        for (const onnx::ValueInfoProto& value : *list)
+            json[key].push_back({{"name", value.name}, {"type", declared_type(value)}});
+}
+
+// All initializers: the program keeps small ones as constants.
+void add_weights(const onnx::GraphProto& graph, Json& json) {
+    uint64_t bytes = 0;
+    for (const onnx::TensorProto& tensor : graph.initializers) {
+        const std::optional<DType> dtype = onnx::dtype_of(tensor.data_type);
+        uint64_t size = dtype ? size_of(*dtype) : 0; // of strings, too: the message has what there is
+        for (const int64_t dim : tensor.dims) size *= static_cast<uint64_t>(std::max<int64_t>(dim, 0));
+        bytes += size ? size : tensor.message.size();
+    }
+    json["weights"] = {{"tensors", graph.initializers.size()}, {"bytes", bytes}};
 }
 
 std::string as_text(const Json& json) {
@@ -187,6 +209,7 @@ Description describe_model(const std::filesystem::path& path) {
         add_program(*program, d.json);
     else
         add_refused(*model, d.json);
+    if (model && model->graph) add_weights(*model->graph, d.json);
 
     const OpCounts counts = model ? count_foreign(*model) : count_own(*program);
     std::vector<OpCount> ops;

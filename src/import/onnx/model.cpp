@@ -65,6 +65,17 @@ void check_opsets(const ModelProto& model, const std::string& file, Diagnostics&
 }
 
 } // namespace
+std::map<std::string, std::string> metadata_of(const ModelProto& model) {
+    std::map<std::string, std::string> out = {{"format", "onnx"}, {"ir_version", std::to_string(model.ir_version)}};
+    if (!model.producer_name.empty())
+        out["producer"] = std::string(model.producer_name) +
+                          (model.producer_version.empty() ? "" : " " + std::string(model.producer_version));
+    for (const OpsetProto& opset : model.opsets)
+        out[is_default_domain(opset.domain) ? "opset" : "opset " + std::string(opset.domain)] =
+            std::to_string(opset.version);
+    return out;
+}
+
 } // namespace onnx
 
 Program import_onnx(std::string_view bytes, const std::shared_ptr<const void>& storage, const std::string& file,
@@ -91,15 +102,7 @@ Program import_onnx(std::string_view bytes, const std::shared_ptr<const void>& s
     diag.stop_if_errors();
 
     Program program(ops);
-    program.metadata["format"] = "onnx";
-    program.metadata["ir_version"] = std::to_string(model.ir_version);
-    if (!model.producer_name.empty())
-        program.metadata["producer"] =
-            std::string(model.producer_name) +
-            (model.producer_version.empty() ? "" : " " + std::string(model.producer_version));
-    for (const onnx::OpsetProto& opset : model.opsets)
-        program.metadata[onnx::is_default_domain(opset.domain) ? "opset" : "opset " + std::string(opset.domain)] =
-            std::to_string(opset.version);
+    program.metadata = onnx::metadata_of(model);
     onnx::GraphImporter(model, program, onnx::TensorReader(storage, folder), file, options, diag).import();
     diag.stop_if_errors();
     return program;

@@ -5,6 +5,7 @@
 #include "ir/program.hpp"
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,6 +19,12 @@ namespace cuvil {
 Program import_onnx(std::string_view bytes, const std::shared_ptr<const void>& storage, const std::string& file,
                     const std::optional<std::filesystem::path>& folder, const CompileOptions& options,
                     const OpTable& ops, Diagnostics& diag);
+
+namespace onnx {
+struct ModelProto;
+// Format, versions and producer, as the program's metadata.
+std::map<std::string, std::string> metadata_of(const ModelProto& model);
+} // namespace onnx
 
 // The operators that can be imported, by name and version.
 std::vector<ImportedOp> onnx_rows();
