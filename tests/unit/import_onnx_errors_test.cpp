@@ -110,7 +110,7 @@ error[contradictory-shapes]: output "y" is declared with shape [N,4], but is f32
 )");
     g.outputs = {value_info("y", I64, {"N", 3})};
     EXPECT_EQ(refusal(model(g)), R"(
-error[contradictory-types]: output "y" is declared as a tensor of int64, but is f32[N,3]
+error[contradictory-types]: output "y" is declared as a tensor of i64, but is f32[N,3]
   --> model.onnx, node "make_y"
 )");
     g.nodes.clear();

@@ -1,5 +1,7 @@
 #include "console.hpp"
 
+#include "support/words.hpp"
+
 #include <fmt/format.h>
 
 #include <unistd.h>
@@ -99,7 +101,7 @@ void Console::end_progress() {
 }
 
 std::string size_text(uint64_t bytes) {
-    if (bytes < 1000) return fmt::format("{} bytes", bytes);
+    if (bytes < 1000) return counted(bytes, "byte");
     double size = static_cast<double>(bytes);
     const char* unit = "bytes";
     for (const char* next : {"kB", "MB", "GB", "TB"}) {

@@ -115,7 +115,7 @@ Values GraphImporter::build(const NodeProto& node, const Names& used, Scope& sco
     auto count = static_cast<int64_t>(inputs.size());
     if (count < row.least_inputs || count > row.most_inputs)
         throw ImportError("bad-node",
-                          fmt::format("it has {} inputs, expected {}", count,
+                          fmt::format("it has {}, expected {}", counted(static_cast<size_t>(count), "input"),
                                       row.least_inputs == row.most_inputs ? fmt::format("{}", row.least_inputs)
                                       : row.most_inputs == any
                                           ? fmt::format("at least {}", row.least_inputs)
@@ -156,8 +156,8 @@ Values GraphImporter::call(const NodeProto& node, const FunctionProto& function,
     for (const AttributeProto& given : node.attributes)
         if (const AttributeProto* resolved = scope.resolve(given)) frame.attributes[given.name] = resolved;
     if (inputs.size() > function.inputs.size())
-        throw ImportError(
-            "bad-node", fmt::format("it has {} inputs, the function takes {}", inputs.size(), function.inputs.size()));
+        throw ImportError("bad-node", fmt::format("it has {}, the function takes {}", counted(inputs.size(), "input"),
+                                                  function.inputs.size()));
     Scope inner{.frame = &frame};
     for (size_t i = 0; i < function.inputs.size(); i++)
         inner.values.emplace(function.inputs[i], i < inputs.size() ? inputs[i] : nullptr);

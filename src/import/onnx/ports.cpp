@@ -210,8 +210,9 @@ void GraphImporter::check_declared(std::string_view name, const Type& type, cons
     if (!fits) {
         diag_->error("contradictory-types",
                      fmt::format("{} is declared as a {}, but is {}", what,
-                                 declared.kind == "tensor" ? "tensor of " + data_type_name(declared.element_type)
-                                                           : std::string(declared.kind),
+                                 declared.kind != "tensor" ? std::string(declared.kind)
+                                 : dtype                   ? "tensor of " + std::string(cuvil::name(*dtype))
+                                                           : "tensor of " + data_type_name(declared.element_type),
                                  type.text()),
                      where);
         return;
