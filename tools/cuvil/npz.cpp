@@ -194,7 +194,7 @@ void write_npz(const std::filesystem::path& path, const std::vector<std::pair<st
         directory += central_magic;
         append_number(directory, 20, 2); // version that wrote it
         directory += common;
-        append_number(directory, 0, 10); // no comment, one disk, no attributes
+        directory.append(10, '\0'); // no comment, one disk, no attributes
         append_number(directory, offset, 4);
         directory += file;
         out.append(local_magic).append(common).append(file).append(bytes);
