@@ -8,6 +8,7 @@ anything.
 import doctest
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -35,8 +36,8 @@ def shell(tmp_path: Path):
     """Runs commands where `cuvil`, `python` and the examples of the repository are at hand."""
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / "bin").mkdir()
-    for name, path in {"cuvil": program()[0], "python": sys.executable}.items():
-        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec "{path}" "$@"\n')
+    for name, command in {"cuvil": program(), "python": [sys.executable]}.items():
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n')
         (tmp_path / "bin" / name).chmod(0o755)
     path = f"{tmp_path / 'bin'}:{os.environ['PATH']}"
 
