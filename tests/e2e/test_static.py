@@ -76,7 +76,7 @@ class Tensor(ctypes.Structure):
 class Strings(ctypes.Structure):
     _fields_ = (
         ("offsets", ctypes.POINTER(ctypes.c_int64)),
-        ("bytes", ctypes.c_char_p),
+        ("bytes", ctypes.POINTER(ctypes.c_char)),  # no zero ends them
         ("ndim", ctypes.c_int32),
         ("shape", ctypes.POINTER(ctypes.c_int64)),
     )
@@ -110,7 +110,8 @@ def as_value(array: np.ndarray | None) -> Value:
         words = [str(word).encode() for word in array.ravel()]
         offsets = np.cumsum([0, *map(len, words)])
         value.tag = 2
-        value.payload.strings = Strings(sizes(tuple(offsets)), b"".join(words), array.ndim, sizes(array.shape))
+        text = ctypes.create_string_buffer(b"".join(words))
+        value.payload.strings = Strings(sizes(tuple(offsets)), text, array.ndim, sizes(array.shape))
         return value
     dtype = Dtype(KINDS[array.dtype.kind], array.dtype.itemsize * 8, 1)
     strides = sizes(tuple(s // array.itemsize for s in array.strides))
