@@ -109,6 +109,7 @@ void Module::CloseLibrary::operator()(void* handle) const { dlclose(handle); }
 
 Module::Module(std::unique_ptr<ArtifactFile> file, int32_t threads)
     : file_(std::move(file)), threads_(threads > 0 ? std::min(threads, max_threads) : default_thread_count()) {
+    expect_thread_variable();
     if (threads < 0) throw CallError{CUVIL_ERROR_FILE, "the number of threads is negative: 0 stands for all"};
     const ArtifactView& view = file_->view();
     if (view.machine() != this_machine)

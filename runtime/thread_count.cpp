@@ -80,21 +80,11 @@ int32_t affinity_count() {
     return 1;
 }
 
-// OpenMP's variable: a positive number at its start ("8", or "8,2" by nesting level); anything else says nothing.
-int32_t openmp_limit() {
-    const char* text = getenv("OMP_NUM_THREADS");
+// A positive number at the start of a variable ("8", or OpenMP's "8,2" by nesting level); anything else says nothing.
+int32_t variable(const char* name) {
+    const char* text = getenv(name);
     const std::optional<int64_t> value = text ? number(text) : std::nullopt;
     return value && *value > 0 ? static_cast<int32_t>(std::min<int64_t>(*value, unlimited)) : unlimited;
-}
-
-int32_t our_limit() {
-    const char* variable = getenv("CUVIL_NUM_THREADS");
-    const std::string_view text = variable ? variable : "";
-    if (text.empty()) return unlimited;
-    const std::optional<int64_t> value = number(text);
-    if (!value || *value < 1 || text.find_first_not_of("0123456789") != text.npos)
-        throw CallError{CUVIL_ERROR_FILE, "CUVIL_NUM_THREADS is a positive number, not '" + std::string(text) + "'"};
-    return static_cast<int32_t>(std::min<int64_t>(*value, unlimited));
 }
 
 } // namespace
@@ -119,7 +109,16 @@ int32_t quota_thread_count(const std::string& membership, const std::string& roo
 
 int32_t default_thread_count() {
     const int32_t quota = quota_thread_count(whole_file("/proc/self/cgroup"), "/sys/fs/cgroup");
-    return std::clamp(std::min({affinity_count(), quota, our_limit(), openmp_limit()}), 1, max_threads);
+    return std::clamp(std::min({affinity_count(), quota, variable("CUVIL_NUM_THREADS"), variable("OMP_NUM_THREADS")}),
+                      1, max_threads);
+}
+
+void expect_thread_variable() {
+    const char* variable = getenv("CUVIL_NUM_THREADS");
+    const std::string_view text = variable ? variable : "";
+    const bool is_number = text.find_first_not_of("0123456789") == text.npos;
+    if (!is_number || (!text.empty() && text.find_first_not_of('0') == text.npos))
+        throw CallError{CUVIL_ERROR_FILE, "CUVIL_NUM_THREADS is a positive number, not '" + std::string(text) + "'"};
 }
 
 } // namespace cuvil::rt

@@ -302,6 +302,15 @@ def test_ctrl_c_ends_a_run(cli, tmp_path: Path):
         assert "Interrupted" in errors
 
 
+def test_a_number_of_threads_that_cannot_be_read(cli, module: Path):
+    done = cli("run", module, "[1,2,3,4]", env=os.environ | {"CUVIL_NUM_THREADS": "many"})
+    assert (done.returncode, done.stderr) == (
+        1,
+        "error[bad-artifact]: CUVIL_NUM_THREADS is a positive number, not 'many'\n",
+    )
+    assert cli("--version", env=os.environ | {"CUVIL_NUM_THREADS": "many"}).returncode == 0
+
+
 def test_run(cli, module: Path, tmp_path: Path):
     want = np.maximum(X @ np.float32([[0.5, -1, 2], [1, 0, -0.25], [3, 1, 1], [-2, 0.125, 4]]), 0)
     np.save(tmp_path / "x.npy", X)
