@@ -108,7 +108,7 @@ void add_program(const Program& program, Json& json) {
 std::string declared_type(const onnx::ValueInfoProto& value) {
     if (value.kind != "tensor") return std::string(value.kind);
     const std::optional<DType> dtype = onnx::dtype_of(value.element_type);
-    const std::string element = dtype ? std::string(cuvil::name(*dtype)) : onnx::data_type_name(value.element_type);
+    std::string element = dtype ? std::string(cuvil::name(*dtype)) : onnx::data_type_name(value.element_type);
     if (!value.has_shape) return element;
     std::vector<std::string> sizes;
     for (const onnx::DimensionProto& size : value.shape)

@@ -166,13 +166,12 @@ Array array_of(cuvil_dtype dtype, std::vector<int64_t> shape, std::string bytes)
 // The shape for "zeros", "random:1x3": what is written, else what is declared.
 std::vector<int64_t> filled_shape(const std::string& text, size_t colon, const Port& port, const Sizes& sizes) {
     if (colon != std::string::npos) return parse_sizes(text.substr(colon + 1));
-    const std::string how = text;
     if (port.any_rank)
-        throw UsageError(fmt::format("{0}: give a shape, as in --input {1}={2}:1x3", port.text(), port.name, how));
+        throw UsageError(fmt::format("{0}: give a shape, as in --input {1}={2}:1x3", port.text(), port.name, text));
     std::vector<int64_t> shape;
     for (const std::string& size : port.shape) {
         const std::optional<int64_t> value = value_of(size, sizes);
-        if (!value) sizes_are_open(how, port, sizes);
+        if (!value) sizes_are_open(text, port, sizes);
         if (*value < 0)
             throw UsageError(fmt::format("{}: the size {} would be {}; give other sizes", port.text(), size, *value));
         shape.push_back(*value);
