@@ -26,7 +26,7 @@ Turns::Waiter** Turns::place_of(const Waiter* waiter) {
 void Turns::give_back() {
     std::lock_guard lock(mutex_);
     if (!first_ || running_ > at_once_) {
-        running_--;
+        if (running_ > 0) running_--; // 0: the turn was taken before a fork()
         return;
     }
     Waiter& next = *first_;

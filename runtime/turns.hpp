@@ -26,7 +26,7 @@ public:
     void take(std::chrono::nanoseconds patience);
     void give_back();
 
-    // Those between take() and give_back(), without those who wait.
+    // Those between take() and give_back(), without those who wait. Whoever was there before a fork() is forgotten.
     int32_t running() const { return running_.load(std::memory_order_relaxed); }
     int32_t waiting() const { return waiting_.load(std::memory_order_relaxed); }
 

@@ -257,5 +257,24 @@ TEST(Pool, AForkedChildStartsWithNone) {
     Pool::instance().remove_user();
 }
 
+TEST(Pool, ARunMayForkBetweenItsSteps) {
+#if __has_feature(thread_sanitizer)
+    GTEST_SKIP() << "the sanitizer knows no threads in a child of a process with threads";
+#endif
+    PoolRun run(3);
+    Count before(50, 3);
+    run.step(50, Count::task, &before);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        Count after(1000, 3);
+        run.step(1000, Count::task, &after);
+        _exit(!after.each(1) ? 1 : Pool::instance().worker_count() > 2 ? 2 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+}
+
 } // namespace
 } // namespace cuvil::rt

@@ -95,5 +95,15 @@ TEST(Turns, WhoLosesPatienceLeavesTheQueueInOrder) {
     EXPECT_EQ(order, (std::vector<int>{0, 1}));
 }
 
+TEST(Turns, ATurnFromBeforeAForkIsForgotten) {
+    Turns turns(1);
+    turns.take(0s);
+    turns.before_fork();
+    turns.after_fork_in_child();
+    EXPECT_EQ(turns.running(), 0);
+    turns.give_back();
+    EXPECT_EQ(turns.running(), 0);
+}
+
 } // namespace
 } // namespace cuvil::rt
