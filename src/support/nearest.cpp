@@ -1,7 +1,8 @@
 #include "support/nearest.hpp"
 
+#include "support/words.hpp"
+
 #include <algorithm>
-#include <cctype>
 #include <numeric>
 #include <utility>
 
@@ -9,8 +10,6 @@ namespace cuvil {
 namespace {
 
 constexpr size_t longest = 64;
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 // Insertions, deletions, replacements and swaps of neighbours from a to b, row by row (the restricted form of Damerau's
 // distance); case does not count.

@@ -17,9 +17,8 @@ std::string some_of(const std::vector<std::string>& words) {
     return fmt::format("{}, {} and {} more", words[0], words[1], words.size() - 2);
 }
 
-bool equal_but_for_case(std::string_view a, std::string_view b) {
-    return std::ranges::equal(a, b,
-                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
-}
+char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
+
+bool equal_but_for_case(std::string_view a, std::string_view b) { return std::ranges::equal(a, b, {}, lower, lower); }
 
 } // namespace cuvil

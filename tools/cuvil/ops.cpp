@@ -3,18 +3,16 @@
 #include "cuvil/compile.hpp"
 #include "import/onnx/rows.hpp"
 #include "support/nearest.hpp"
+#include "support/words.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <cctype>
 #include <tuple>
 
 namespace cuvil::cli {
 namespace {
-
-char lower(char c) { return static_cast<char>(std::tolower(static_cast<unsigned char>(c))); }
 
 std::string full_name(const ImportedOp& op) { return op.domain.empty() ? op.name : op.domain + "." + op.name; }
 
