@@ -1,7 +1,7 @@
 /* A host without libcuvil_rt.so: a module of float32 tensors on one thread, in C99 with nothing but the C library,
  * glibc or musl. It trusts the file and checks neither its hash nor its manifest: the caller knows the shapes.
  *
- *     gcc -I include minimal_host.c -ldl -o minimal_host
+ *     gcc -I include examples/c/minimal_host.c -ldl -o minimal_host
  *     ./minimal_host ./resnet18.cuvil v2 1x3x224x224=cat.raw : 1x1000
  *
  * takes the module, as a path with a slash, the level (it cannot ask the processor), the inputs, a colon, and the

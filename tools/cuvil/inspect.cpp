@@ -81,7 +81,8 @@ Action add_inspect(CLI::App& verb) {
     verb.add_option("--graph", o->graph, "Write the steps as an ONNX graph, which Netron shows")->option_text("FILE");
     verb.footer(R"(
 Of a model: inputs, outputs, operators with their counts, whether it can be compiled: it is planned as for compiling, but
-no code is made. Of a module: inputs, outputs, levels, sizes, the memory that a run takes, steps. Nothing is run. Exit status 1: the model cannot be compiled, or the module is damaged.
+no code is made. Of a module: inputs, outputs, levels, sizes, the memory that a run takes, steps. Nothing is run. Exit
+status 1: the model cannot be compiled, or the module is damaged.
 
 Examples:
   cuvil inspect model.onnx

@@ -65,6 +65,7 @@ void check_opsets(const ModelProto& model, const std::string& file, Diagnostics&
 }
 
 } // namespace
+
 std::map<std::string, std::string> metadata_of(const ModelProto& model) {
     std::map<std::string, std::string> out = {{"format", "onnx"}, {"ir_version", std::to_string(model.ir_version)}};
     if (!model.producer_name.empty())
