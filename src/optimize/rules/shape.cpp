@@ -12,6 +12,12 @@ using Ints = std::vector<int64_t>;
 
 bool keeps_type(const MatchContext& match) { return match["x"]->type() == match.root().result().type(); }
 
+// Two reshapes may each be right by a size that the program requires, and one from the first to the last by no single
+// one.
+bool keeps_count(const MatchContext& match) {
+    return element_count(match["x"]->type().shape()) == element_count(match.root().result().type().shape());
+}
+
 // The root's op on %x itself.
 FusedOp at_once(const MatchResult& match) {
     return &match.make(match.root().op(), {match["x"]}, match.root().attributes());
@@ -91,7 +97,7 @@ const Rule rules[] = {
     {"identity", "%r = identity %x", {}, "%x"},
     {"cast_to_same", "%r = cast %x", keeps_type, "%x"},
     {"reshape_to_same", "%r = reshape %x", keeps_type, "%x"},
-    {"reshape_of_reshape", "%1 = reshape %x  %2 = reshape %1", {}, at_once},
+    {"reshape_of_reshape", "%1 = reshape %x  %2 = reshape %1", keeps_count, at_once},
     {"broadcast_to_same", "%r = broadcast %x", keeps_type, "%x"},
     {"broadcast_of_broadcast", "%1 = broadcast %x  %2 = broadcast %1", {}, at_once},
     {"broadcast_ones", "%r = broadcast %x", repeats_nothing, reshaped},
