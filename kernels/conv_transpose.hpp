@@ -28,11 +28,20 @@ constexpr i64 greatest_common_divisor(i64 a, i64 b) {
 constexpr PhaseTaps phase_taps(i64 taps, i64 stride, i64 dilation, i64 phase) {
     const i64 divisor = greatest_common_divisor(stride, dilation);
     PhaseTaps t{0, 0, stride / divisor, dilation / divisor};
-    while (t.first < t.step && (t.first * dilation - phase) % stride != 0) {
+    while (t.first < taps && (t.first * dilation - phase) % stride != 0) {
         t.first++;
     }
-    t.count = t.first == t.step || t.first >= taps ? 0 : (taps - 1 - t.first) / t.step + 1;
+    t.count = ceil_div(taps - t.first, t.step);
     return t;
+}
+
+// How many taps the phases before this one have.
+constexpr i64 taps_before(i64 taps, i64 stride, i64 dilation, i64 phase) {
+    i64 count = 0;
+    for (i64 tap = 0; tap < taps; tap++) {
+        count += tap * dilation % stride < phase;
+    }
+    return count;
 }
 
 // The element of x that the first tap meets at output o, whose phase it has.
@@ -55,36 +64,31 @@ struct PhasePlace {
 };
 
 constexpr PhasePlace phase_place(const Conv2d& p, i64 row_phase, i64 column_phase) {
-    PhasePlace place{0, {}, {}};
-    for (i64 phase = 0; phase < row_phase; phase++) {
-        place.begin += phase_taps(p.r, p.stride_h, p.dilation_h, phase).count * p.s;
-    }
-    place.rows = phase_taps(p.r, p.stride_h, p.dilation_h, row_phase);
-    for (i64 phase = 0; phase < column_phase; phase++) {
-        place.begin += place.rows.count * phase_taps(p.s, p.stride_w, p.dilation_w, phase).count;
-    }
-    place.columns = phase_taps(p.s, p.stride_w, p.dilation_w, column_phase);
+    PhasePlace place{0, phase_taps(p.r, p.stride_h, p.dilation_h, row_phase),
+                     phase_taps(p.s, p.stride_w, p.dilation_w, column_phase)};
+    place.begin = taps_before(p.r, p.stride_h, p.dilation_h, row_phase) * p.s +
+                  place.rows.count * taps_before(p.s, p.stride_w, p.dilation_w, column_phase);
     return place;
 }
 
 // Packs weights [c][k][r][s] into panels of 16 output channels, in each the phases row by row, in each the order in
 // which the micro-kernel walks the input: (channel block, ky, kx, channel in block). Missing channels are zeros.
 INLINE void pack_conv_transpose(const Conv2d& p, const f32* weights, f32* packed) {
+    const i64 blocks = ceil_div(p.c, lane_count);
     for (i64 panel = 0; panel * lane_count < p.k; panel++) {
-        for (i64 phase = 0; phase < p.stride_h * p.stride_w; phase++) {
-            const PhasePlace place = phase_place(p, phase / p.stride_w, phase % p.stride_w);
-            for (i64 block = 0; block * lane_count < p.c; block++) {
-                for (i64 tap = 0; tap < place.rows.count * place.columns.count; tap++) {
-                    const i64 ky = place.rows.first + tap / place.columns.count * place.rows.step;
-                    const i64 kx = place.columns.first + tap % place.columns.count * place.columns.step;
-                    for (i64 inner = 0; inner < lane_count; inner++) {
-                        for (i64 lane = 0; lane < lane_count; lane++) {
-                            const i64 out = panel * lane_count + lane;
-                            const i64 in = block * lane_count + inner;
-                            const bool exists = out < p.k && in < p.c;
-                            *packed++ = exists ? weights[((in * p.k + out) * p.r + ky) * p.s + kx] : 0.0f;
-                        }
-                    }
+        for (i64 tap = 0; tap < p.r * p.s; tap++) {
+            const i64 ky = tap / p.s, kx = tap % p.s;
+            const PhasePlace place = phase_place(p, ky * p.dilation_h % p.stride_h, kx * p.dilation_w % p.stride_w);
+            const i64 in_phase = (ky - place.rows.first) / place.rows.step * place.columns.count +
+                                 (kx - place.columns.first) / place.columns.step;
+            for (i64 in = 0; in < blocks * lane_count; in++) {
+                const i64 taps = panel * blocks * p.r * p.s + place.begin * blocks +
+                                 in / lane_count * place.rows.count * place.columns.count + in_phase;
+                f32* to = packed + (taps * lane_count + in % lane_count) * lane_count;
+                for (i64 lane = 0; lane < lane_count; lane++) {
+                    const i64 out = panel * lane_count + lane;
+                    const bool exists = out < p.k && in < p.c;
+                    to[lane] = exists ? weights[((in * p.k + out) * p.r + ky) * p.s + kx] : 0.0f;
                 }
             }
         }
