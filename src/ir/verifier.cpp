@@ -275,6 +275,7 @@ private:
     // A `require` node holds behind itself, to the end of its region.
     void learn(const OpNode& node) {
         const auto &left = node.get<Shape>("left"), &right = node.get<Shape>("right");
+        // Inference tells where their numbers differ.
         for (size_t i = 0; i < std::min(left.size(), right.size()); i++) required_.add(left[i], right[i]);
     }
 

@@ -57,6 +57,13 @@ void infer_list(Inference& in) {
     in.result(Type::tuple(std::move(types)));
 }
 
+void infer_require(Inference& in) {
+    const Shape &left = in.node().get<Shape>("left"), &right = in.node().get<Shape>("right");
+    if (left.size() != right.size())
+        in.fail("attributes 'left' and 'right' have " + std::to_string(left.size()) + " and " +
+                std::to_string(right.size()) + " sizes");
+}
+
 const OpDef defs[] = {
     {
         .name = "constant",
@@ -115,6 +122,7 @@ const OpDef defs[] = {
                        {"right", AttributeKind::Dims},
                        {"message", AttributeKind::String}},
         .results = {},
+        .infer = infer_require,
         .traits = 0,
         .lower = kernel("require"),
     },
