@@ -5,7 +5,7 @@
  *     ./minimal_host ./resnet18.cuvil v2 1x3x224x224=cat.raw : 1x1000
  *
  * takes the module, as a path with a slash, the level (it cannot ask the processor), the inputs, a colon, and the
- * outputs; an output written as - is one whose shape the module finds while running.
+ * outputs; an output written as - is one whose shape the module finds while running, all others need their sizes.
  */
 #include "cuvil/cuvil.h"
 

@@ -172,7 +172,8 @@ int32_t check_kind(const StaticValue& spec, const cuvil_value& value) {
     }
     const int32_t rank = value.tag == CUVIL_TENSOR ? value.as.tensor.ndim : value.as.strings.ndim;
     if (rank != spec.rank) {
-        about("input", spec).add("has ").add(int64_t{rank}).add(" axes, expected ").add(int64_t{spec.rank});
+        const char* axes = rank == 1 ? " axis, expected " : " axes, expected ";
+        about("input", spec).add("has ").add(int64_t{rank}).add(axes).add(int64_t{spec.rank});
         return CUVIL_ERROR_SHAPE;
     }
     return CUVIL_OK;

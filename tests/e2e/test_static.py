@@ -211,7 +211,7 @@ def test_two_outputs_and_one_size(tmp_path: Path):
     [
         ((None,), 2, "input 'x' is missing"),
         ((np.zeros((2, 4)),), 3, "input 'x' is f64, expected f32"),
-        ((np.zeros(4, np.float32),), 4, "input 'x' has 1 axes, expected 2"),
+        ((np.zeros(4, np.float32),), 4, "input 'x' has 1 axis, expected 2"),
         ((np.zeros((2, 5), np.float32),), 4, "input 'x' has size 5 at axis 1, expected 4"),
         ((np.zeros((4, 2), np.float32).T,), 4, "input 'x' must be row-major without gaps"),
         ((np.array([["a"] * 4], object),), 3, "input 'x' must be a tensor"),

@@ -64,6 +64,7 @@ def test_refusals():
     assert "the_node" in diagnostic.name
     assert "NoSuchOp" in str(caught.value)
     assert str(diagnostic).startswith("error[unsupported-op]")
+    assert not str(caught.value).endswith("\n")
 
 
 def test_wrong_calls(tmp_path: Path):

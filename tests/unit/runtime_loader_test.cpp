@@ -50,6 +50,13 @@ TEST(Loader, RunsAFile) {
     EXPECT_EQ(run_scale(raw, none.value()), std::vector<float>{});
 }
 
+TEST(Loader, ANegativeNumberOfThreadsIsRefused) {
+    const std::string bytes = module_bytes("scale");
+    cuvil_module* module = nullptr;
+    EXPECT_EQ(cuvil_load_memory(bytes.data(), bytes.size(), -1, &module), CUVIL_ERROR_FILE);
+    EXPECT_EQ(message(), "the number of threads is negative: 0 stands for all");
+}
+
 TEST(Loader, WritesGivenOutputs) {
     const ModulePointer module = load(module_bytes("scale"));
     auto x = counting<float>({2, 4});
