@@ -2,6 +2,7 @@
 #include "describe.hpp"
 #include "describe_plan.hpp"
 #include "feeds.hpp"
+#include "foreign_json.hpp"
 
 #include "artifact/reader.hpp"
 
@@ -67,8 +68,8 @@ Description describe_module(const std::filesystem::path& path, bool check) {
     const std::unique_ptr<ArtifactFile> file = read_artifact(path, d.diagnostics);
     d.diagnostics.stop_if_errors();
     const ArtifactView& view = file->view();
-    Json manifest = Json::parse(view.manifest(), nullptr, false);
-    if (manifest.is_discarded() || !manifest.is_object())
+    std::optional<Json> manifest = parse_foreign(view.manifest());
+    if (!manifest || !manifest->is_object())
         throw InputError(fmt::format("'{}' has a manifest that is no JSON", path.string()));
     Json files = Json::array();
     for (const AttachedView& attached : view.files())
@@ -80,7 +81,7 @@ Description describe_module(const std::filesystem::path& path, bool check) {
               {"weights_bytes", view.weights().size()},
               {"files", std::move(files)}};
     if (check) d.json["weights_ok"] = check_weights(*file, d.diagnostics);
-    d.json["manifest"] = std::move(manifest);
+    d.json["manifest"] = std::move(*manifest);
     try {
         d.text = as_text(d.json);
     } catch (const Json::exception& error) {
