@@ -298,7 +298,7 @@ void expect_round_trip(const Program& program) {
 
 TEST(RandomPrograms, ReadBackAsTheyWere) {
     std::set<std::string_view> made;
-    for (uint64_t seed = 0; seed < 150; seed++) {
+    for (uint64_t seed = 0; seed < 250; seed++) {
         SCOPED_TRACE(seed);
         Program program = RandomProgram(seed, made).make();
         ASSERT_EQ(verify(program), std::vector<std::string>{}) << print(program);

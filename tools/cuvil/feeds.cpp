@@ -132,16 +132,10 @@ std::optional<int64_t> fixed(const std::string& size) {
     return value;
 }
 
-std::vector<int64_t> row_major_strides(const std::vector<int64_t>& shape) {
-    std::vector<int64_t> strides(shape.size(), 1);
-    for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<int64_t>(shape[i], 1);
-    return strides;
-}
-
 Array array_of(cuvil_dtype dtype, std::vector<int64_t> shape, std::string bytes) {
     Array array;
     array.dtype = dtype;
-    array.strides = row_major_strides(shape);
+    array.strides = dense_strides(shape);
     array.shape = std::move(shape);
     array.bytes = std::move(bytes);
     return array;

@@ -212,17 +212,6 @@ void reverse_bytes(std::string& bytes, const Element& e) {
         std::reverse(bytes.begin() + static_cast<ptrdiff_t>(i), bytes.begin() + static_cast<ptrdiff_t>(i + width));
 }
 
-std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape, bool fortran_order) {
-    std::vector<int64_t> strides(shape.size());
-    int64_t step = 1;
-    for (size_t k = 0; k < shape.size(); k++) {
-        const size_t axis = fortran_order ? k : shape.size() - 1 - k;
-        strides[axis] = step;
-        step *= std::max<int64_t>(shape[axis], 1);
-    }
-    return strides;
-}
-
 uint64_t little_endian(std::string_view bytes) {
     uint64_t value = 0;
     for (size_t i = bytes.size(); i-- > 0;) value = value << 8 | static_cast<unsigned char>(bytes[i]);
@@ -275,6 +264,18 @@ std::string strings_file(const cuvil_strings& s) {
 
 } // namespace
 
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape, bool fortran_order) {
+    std::vector<int64_t> strides(shape.size());
+    if (std::ranges::find(shape, 0) != shape.end()) return strides;
+    int64_t step = 1;
+    for (size_t k = 0; k < shape.size(); k++) {
+        const size_t axis = fortran_order ? k : shape.size() - 1 - k;
+        strides[axis] = step;
+        step *= shape[axis];
+    }
+    return strides;
+}
+
 Array parse_npy(std::string_view file, const std::string& name) {
     const auto fail = [&](const std::string& what) { throw NpyError(name + " " + what); };
     if (!file.starts_with(magic)) fail("is not a .npy file");
@@ -297,7 +298,7 @@ Array parse_npy(std::string_view file, const std::string& name) {
     for (const int64_t size : header.shape)
         if (size != 0 && __builtin_mul_overflow(count, static_cast<uint64_t>(size), &count))
             fail("has more elements than 64 bits count");
-    if (std::find(header.shape.begin(), header.shape.end(), 0) != header.shape.end()) count = 0;
+    if (std::ranges::find(header.shape, 0) != header.shape.end()) count = 0;
     if (__builtin_mul_overflow(count, element->size, &bytes)) fail("has more elements than 64 bits count");
     if (file.size() != bytes)
         fail(fmt::format("holds {} bytes of elements, but its shape needs {}", file.size(), bytes));
