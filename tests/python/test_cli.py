@@ -353,7 +353,7 @@ def test_run_compiles_a_model(cli, mlp_text: Path):
         (["--input", "x"], 2, r"input x: f32\[N,4\] has no value; give it as x=@FILE.npy"),
         (["x=a,b,c,d"], 2, "'a' is no f32"),
         (["x=[[1,2],[3]]"], 2, "different lengths"),
-        (["x=" + "[" * 60000 + "]" * 60000], 2, "is no list"),
+        (["x=" + "[" * 60000 + "]" * 60000], 2, "nested too deeply"),
         (["x=[[1,2"], 2, "no list"),
         (["x=random"], 2, "the size N is open; give it as --size N=1, or the shape as --input x=random:1x4"),
         (["x=random", "--size", "n=1"], 2, r"no open size 'n' \(did you mean N\?\); it has N"),

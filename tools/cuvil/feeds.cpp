@@ -2,7 +2,6 @@
 
 #include "compile_options.hpp"
 #include "console.hpp"
-#include "foreign_json.hpp"
 #include "npz.hpp"
 #include "runtime/dtypes.hpp"
 #include "support/words.hpp"
@@ -24,7 +23,6 @@ namespace cuvil::cli {
 namespace {
 
 using Json = nlohmann::json;
-using List = nlohmann::ordered_json; // what parse_foreign gives
 
 cuvil_dtype dtype_of(const Port& port) {
     const cuvil_dtype dtype = rt::dtype_of(port.dtype);
@@ -258,7 +256,7 @@ Array listed(std::string_view text, const Port& port) {
     return array_of(elements.dtype(), shape_of_list(count, port), elements.take());
 }
 
-void flatten(const List& json, size_t depth, std::vector<int64_t>& shape, std::vector<List>& leaves, const Port& port) {
+void flatten(const Json& json, size_t depth, std::vector<int64_t>& shape, std::vector<Json>& leaves, const Port& port) {
     if (depth > 64) throw UsageError(fmt::format("{}: the values are nested too deeply", port.text()));
     if (!json.is_array()) {
         if (depth < shape.size()) throw UsageError(fmt::format("{}: the lists have different lengths", port.text()));
@@ -269,26 +267,26 @@ void flatten(const List& json, size_t depth, std::vector<int64_t>& shape, std::v
     if (depth == shape.size() && leaves.empty()) shape.push_back(size);
     if (depth >= shape.size() || shape[depth] != size)
         throw UsageError(fmt::format("{}: the lists have different lengths", port.text()));
-    for (const List& item : json) flatten(item, depth + 1, shape, leaves, port);
+    for (const Json& item : json) flatten(item, depth + 1, shape, leaves, port);
 }
 
 Array nested(const std::string& text, const Port& port) {
-    const std::optional<List> json = parse_foreign(text);
-    if (!json) throw UsageError(fmt::format("{}: '{}' is no list", port.text(), text));
+    const Json json = Json::parse(text, nullptr, false);
+    if (json.is_discarded()) throw UsageError(fmt::format("{}: '{}' is no list", port.text(), text));
     std::vector<int64_t> shape;
-    std::vector<List> leaves;
-    flatten(*json, 0, shape, leaves, port);
+    std::vector<Json> leaves;
+    flatten(json, 0, shape, leaves, port);
     if (port.kind == "strings") {
         Array array;
         array.shape = std::move(shape);
-        for (const List& leaf : leaves) {
+        for (const Json& leaf : leaves) {
             if (!leaf.is_string()) throw UsageError(fmt::format("{}: {} is no string", port.text(), leaf.dump()));
             array.strings.push_back(leaf.get<std::string>());
         }
         return array;
     }
     Elements elements(port);
-    for (const List& leaf : leaves) elements.add_word(leaf.is_string() ? leaf.get<std::string>() : leaf.dump());
+    for (const Json& leaf : leaves) elements.add_word(leaf.is_string() ? leaf.get<std::string>() : leaf.dump());
     return array_of(elements.dtype(), std::move(shape), elements.take());
 }
 
