@@ -157,8 +157,12 @@ TEST(CompileAll, ReportsRisingProgressOnTheCallersThread) {
 
 TEST(CompileAll, StopsBetweenSources) {
     std::stop_source source;
-    const std::vector<JobResult> results =
-        compile_all(many_jobs(200), {}, 2, [&](size_t) { source.request_stop(); }, source.get_token());
+    const std::vector<JobResult> results = compile_all(
+        many_jobs(200), {}, 2,
+        [&](size_t done) {
+            if (done > 0) source.request_stop();
+        },
+        source.get_token());
     EXPECT_TRUE(std::any_of(results.begin(), results.end(), [](const JobResult& result) { return result.ok; }));
     EXPECT_FALSE(results.back().ok);
 }
