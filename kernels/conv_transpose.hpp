@@ -83,7 +83,7 @@ INLINE void pack_conv_transpose(const Conv2d& p, const f32* weights, f32* packed
                                  (kx - place.columns.first) / place.columns.step;
             for (i64 in = 0; in < blocks * lane_count; in++) {
                 const i64 at = panel * blocks * p.r * p.s + place.begin * blocks +
-                                 in / lane_count * place.rows.count * place.columns.count + in_phase;
+                               in / lane_count * place.rows.count * place.columns.count + in_phase;
                 f32* to = packed + (at * lane_count + in % lane_count) * lane_count;
                 for (i64 lane = 0; lane < lane_count; lane++) {
                     const i64 out = panel * lane_count + lane;

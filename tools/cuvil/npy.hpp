@@ -27,8 +27,8 @@ struct Array {
     bool holds_strings() const { return dtype.bits == 0; }
 };
 
-// The strides of an array without gaps, row-major or, for `fortran_order`, column-major; zeros where it has no elements,
-// whose other sizes may be any.
+// The strides of an array without gaps, row-major or, for `fortran_order`, column-major; zeros where it has no
+// elements, whose other sizes may be any.
 std::vector<int64_t> dense_strides(const std::vector<int64_t>& shape, bool fortran_order = false);
 
 // Throws NpyError, and std::system_error where the file cannot be read. 2-byte elements of no kind ("V2"), which is how
