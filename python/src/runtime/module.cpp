@@ -2,6 +2,7 @@
 #include "module.hpp"
 
 #include "feeds.hpp"
+#include "ports.hpp"
 #include "results.hpp"
 #include "status.hpp"
 #include "watch.hpp"
@@ -50,8 +51,8 @@ private:
 // The outputs of one run: arrays that were made before it, and what the loader allocates.
 class Results {
 public:
-    explicit Results(const std::vector<Spec>& specs) : values(specs.size()), arrays_(specs.size()) {
-        for (size_t i = 0; i < specs.size(); i++) arrays_[i] = small_array(specs[i], values[i]);
+    explicit Results(const Ports& ports) : values(ports.size()), arrays_(ports.size()) {
+        for (size_t i = 0; i < ports.size(); i++) arrays_[i] = small_array(ports[i], values[i]);
     }
     // Once for each.
     nb::object take(size_t i) { return arrays_[i].is_valid() ? std::move(arrays_[i]) : take_result(values[i]); }
@@ -84,53 +85,52 @@ public:
         }
         check(status);
         module_.reset(module, cuvil_unload);
-        inputs_ = read_specs(cuvil_manifest(module), "inputs");
-        outputs_ = read_specs(cuvil_manifest(module), "outputs");
-        input_alias_ = nb::steal(PyUnicode_InternFromString("input"));
-        output_alias_ = nb::steal(PyUnicode_InternFromString("output"));
+        inputs_ = std::make_shared<const Ports>(cuvil_manifest(module), "input");
+        outputs_ = std::make_shared<const Ports>(cuvil_manifest(module), "output");
     }
 
     nb::object run(nb::handle feeds, nb::handle outputs, Cancellation* cancellation) {
-        Results results(outputs_);
+        Results results(*outputs_);
         run_named(feeds, results.values, cancellation);
         return outputs.is_none() ? all_results(results) : chosen_results(results, outputs);
     }
 
     // Returns the results that `targets` has no memory for.
     nb::object run_into(nb::handle feeds, nb::handle targets) {
+        const Ports& ports = *outputs_;
         const nb::object dict = as_dict(targets);
-        Values out(outputs_.size());
-        Keep keep(outputs_.size());
-        Py_ssize_t taken = 0;
-        for (size_t i = 0; i < outputs_.size(); i++) {
-            PyObject* target = find(dict, outputs_[i].name, outputs_.size(), output_alias_);
+        Values out(ports.size());
+        Keep keep(ports.size());
+        Py_ssize_t found = 0;
+        for (size_t i = 0; i < ports.size(); i++) {
+            PyObject* target = ports.find(dict, i);
             if (!target) continue;
-            taken++;
-            keep[i].take_target(target, outputs_[i], out[i]);
+            found++;
+            keep[i].take_target(target, ports[i], out[i]);
         }
-        if (taken != PyDict_GET_SIZE(dict.ptr())) unknown("output", dict, outputs_, output_alias_);
+        ports.expect_all_found(dict, found);
         run_named(feeds, out, nullptr);
         nb::dict rest;
-        for (size_t i = 0; i < outputs_.size(); i++)
-            if (out[i].owner) set(rest, outputs_[i].name, take_result(out[i]));
+        for (size_t i = 0; i < ports.size(); i++)
+            if (out[i].owner) set(rest, ports[i].name, take_result(out[i]));
         return rest;
     }
 
     // Inputs by position and by name.
     nb::object call(nb::handle positional, nb::handle named) {
+        const Ports& ports = *inputs_;
         const auto count = static_cast<size_t>(PyTuple_GET_SIZE(positional.ptr()));
-        if (count > inputs_.size())
-            raise(PyExc_TypeError, "the module takes %zu inputs, got %zu", inputs_.size(), count);
-        Given given(inputs_.size());
-        Py_ssize_t taken = 0;
-        for (size_t i = 0; i < inputs_.size(); i++) {
-            PyObject* by_name = named ? find(named, inputs_[i].name, inputs_.size(), input_alias_) : nullptr;
-            if (by_name && i < count) raise(PyExc_TypeError, "input %R is given twice", inputs_[i].name.ptr());
+        if (count > ports.size()) raise(PyExc_TypeError, "the module takes %zu inputs, got %zu", ports.size(), count);
+        Given given(ports.size());
+        Py_ssize_t found = 0;
+        for (size_t i = 0; i < ports.size(); i++) {
+            PyObject* by_name = named ? ports.find(named, i) : nullptr;
+            if (by_name && i < count) raise(PyExc_TypeError, "input %R is given twice", ports[i].name.ptr());
             given[i] = nb::borrow(i < count ? PyTuple_GET_ITEM(positional.ptr(), static_cast<Py_ssize_t>(i)) : by_name);
-            taken += by_name != nullptr;
+            found += by_name != nullptr;
         }
-        if (named && taken != PyDict_GET_SIZE(named.ptr())) unknown("input", named, inputs_, input_alias_);
-        Results results(outputs_);
+        if (named) ports.expect_all_found(named, found);
+        Results results(*outputs_);
         execute(given, results.values, nullptr);
         return all_results(results);
     }
@@ -149,79 +149,52 @@ private:
 
     void run_named(nb::handle feeds, Values& out, Cancellation* cancellation) {
         const nb::object dict = as_dict(feeds);
-        Given given(inputs_.size());
-        Py_ssize_t taken = 0;
-        for (size_t i = 0; i < inputs_.size(); i++) {
-            given[i] = nb::borrow(find(dict, inputs_[i].name, inputs_.size(), input_alias_));
-            taken += given[i].is_valid();
+        Given given(inputs_->size());
+        Py_ssize_t found = 0;
+        for (size_t i = 0; i < inputs_->size(); i++) {
+            given[i] = nb::borrow(inputs_->find(dict, i));
+            found += given[i].is_valid();
         }
-        if (taken != PyDict_GET_SIZE(dict.ptr())) unknown("input", dict, inputs_, input_alias_);
+        inputs_->expect_all_found(dict, found);
         execute(given, out, cancellation);
     }
 
     void execute(Given& given, Values& out, Cancellation* cancellation) {
         const std::shared_ptr<cuvil_module> module = open();
-        Keep keep(inputs_.size());
-        Values in(inputs_.size());
+        Keep keep(inputs_->size());
+        Values in(inputs_->size());
         int64_t bytes = 0;
-        for (size_t i = 0; i < inputs_.size(); i++) {
-            const Spec& spec = inputs_[i];
+        for (size_t i = 0; i < inputs_->size(); i++) {
+            const Spec& spec = (*inputs_)[i];
             // None stands for "left out" where that is possible.
             if (spec.optional && (!given[i].is_valid() || given[i].is_none())) continue;
             if (!given[i].is_valid())
                 raise(PyExc_KeyError, "input %R is missing; the inputs are %s", spec.name.ptr(),
-                      list_of(inputs_).c_str());
+                      list_of(inputs_->specs()).c_str());
             keep[i].take(given[i].ptr(), spec, in[i]);
             bytes += bytes_of(in[i]);
         }
         run_watched(module.get(), in.data(), out.data(), cancellation, bytes, quick_);
     }
 
-    static nb::object as_dict(nb::handle feeds) {
-        if (PyDict_Check(feeds.ptr())) return nb::borrow(feeds);
-        return nb::borrow(reinterpret_cast<PyObject*>(&PyDict_Type))(feeds);
-    }
-
-    static PyObject* find(nb::handle dict, nb::handle key) {
-        PyObject* value = PyDict_GetItemWithError(dict.ptr(), key.ptr());
-        if (!value && PyErr_Occurred()) throw nb::python_error();
-        return value;
-    }
-
-    // The only port also answers to its alias.
-    static PyObject* find(nb::handle dict, nb::handle name, size_t ports, nb::handle alias) {
-        PyObject* value = find(dict, name);
-        return value || ports != 1 ? value : find(dict, alias);
-    }
-
-    // Throws for a dict that has more than what was found in it.
-    [[noreturn]] static void unknown(const char* what, nb::handle dict, const std::vector<Spec>& specs,
-                                     nb::handle alias) {
-        for (const auto [key, value] : nb::borrow<nb::dict>(dict)) {
-            bool is_known = specs.size() == 1 && nb::borrow(key).equal(alias);
-            for (const Spec& spec : specs) is_known = is_known || nb::borrow(key).equal(spec.name);
-            if (!is_known) no_such(what, key, specs);
-        }
-        raise(PyExc_KeyError, "%s %R is given twice", what, specs[0].name.ptr());
-    }
-
     nb::object all_results(Results& results) const {
         // A dict that also answers to "output", where the only output has another name.
-        const bool needs_alias = outputs_.size() == 1 && !outputs_[0].name.equal(output_alias_);
+        const Ports& ports = *outputs_;
+        const bool needs_alias = ports.size() == 1 && !ports[0].name.equal(ports.alias());
         nb::object all = needs_alias ? result_type()() : nb::object(nb::dict());
-        for (size_t i = 0; i < outputs_.size(); i++) set(all, outputs_[i].name, results.take(i));
+        for (size_t i = 0; i < ports.size(); i++) set(all, ports[i].name, results.take(i));
         return all;
     }
 
     nb::object chosen_results(Results& results, nb::handle names) const {
         nb::dict chosen;
         if (PyUnicode_Check(names.ptr())) raise(PyExc_TypeError, "outputs is a list of names, not a string");
-        std::vector<nb::object> taken(outputs_.size());
+        const Ports& ports = *outputs_;
+        std::vector<nb::object> taken(ports.size());
         for (const nb::handle name : names) {
             size_t i = 0;
-            while (i < outputs_.size() && !outputs_[i].name.equal(name)) i++;
-            if (i == outputs_.size() && outputs_.size() == 1 && output_alias_.equal(name)) i = 0;
-            if (i == outputs_.size()) no_such("output", name, outputs_);
+            while (i < ports.size() && !ports.is_name_of(i, name)) i++;
+            if (i == ports.size()) no_such("output", name, ports.specs());
             if (!taken[i].is_valid()) taken[i] = results.take(i);
             set(chosen, name, taken[i]);
         }
@@ -238,8 +211,7 @@ private:
     }
 
     std::shared_ptr<cuvil_module> module_;
-    std::vector<Spec> inputs_, outputs_;
-    nb::object input_alias_, output_alias_;
+    std::shared_ptr<const Ports> inputs_, outputs_;
     mutable nb::object result_type_;
     QuickRuns quick_;
 };
