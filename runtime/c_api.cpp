@@ -3,6 +3,7 @@
 #include "cuvil/cuvil.h"
 #pragma GCC visibility pop
 
+#include "runtime/bound_call.hpp"
 #include "runtime/loader.hpp"
 #include "runtime/values.hpp"
 
@@ -16,6 +17,10 @@
 
 struct cuvil_module {
     cuvil::rt::Module module;
+};
+
+struct cuvil_bound {
+    cuvil::rt::BoundCall call;
 };
 
 namespace {
@@ -56,6 +61,13 @@ template <typename Open> int32_t load(Open open, int32_t threads, cuvil_module**
         if (!file) throw CallError{CUVIL_ERROR_FILE, error};
         *module = new cuvil_module{{std::move(file), threads}};
     });
+}
+
+// A caller of another version has another size of the struct; what it does not know is left out.
+cuvil_run_options known(const cuvil_run_options* options) {
+    cuvil_run_options known{};
+    if (options) memcpy(&known, options, std::min<uint64_t>(options->size, sizeof known));
+    return known;
 }
 
 const char* name_at(const std::vector<ValueSpec>& values, int32_t index) {
@@ -103,11 +115,20 @@ int32_t cuvil_run(cuvil_module* module, const cuvil_value* in, cuvil_value* out)
 
 int32_t cuvil_run_with(cuvil_module* module, const cuvil_value* in, cuvil_value* out,
                        const cuvil_run_options* options) {
-    // A caller of another version has another size of the struct; what it does not know is left out.
-    cuvil_run_options known{};
-    if (options) memcpy(&known, options, std::min<uint64_t>(options->size, sizeof known));
-    return guarded([&] { module->module.run(in, out, known); });
+    return guarded([&] { module->module.run(in, out, known(options)); });
 }
+
+int32_t cuvil_bind(cuvil_module* module, const cuvil_value* in, cuvil_value* out, cuvil_bound** bound) {
+    if (!bound) return fail(CUVIL_ERROR_NAME, "there is no place for the bound call");
+    *bound = nullptr;
+    return guarded([&] { *bound = new cuvil_bound{{module->module, in, out}}; });
+}
+
+int32_t cuvil_run_bound(cuvil_bound* bound, const cuvil_run_options* options) {
+    return guarded([&] { bound->call.run(known(options)); });
+}
+
+void cuvil_unbind(cuvil_bound* bound) { delete bound; }
 
 void cuvil_value_release(cuvil_value* value) {
     if (value) cuvil::rt::release_value(*value);

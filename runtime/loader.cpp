@@ -182,7 +182,6 @@ void Module::run(const cuvil_value* in, cuvil_value* out, const cuvil_run_option
     if (!frame) frame = std::make_unique<Frame>(manifest_, threads_);
     std::fill(frame->out.begin(), frame->out.end(), cuvil_value{});
     frame->options = options;
-    frame->host.trace = options.trace ? host_trace : nullptr;
     auto give_back = [&] {
         frame->threads.leave();
         frame->arena.reset();
@@ -190,7 +189,8 @@ void Module::run(const cuvil_value* in, cuvil_value* out, const cuvil_run_option
     };
     frame->threads.enter();
     try {
-        run_in(*frame, in, out);
+        prepare(*frame, in, out);
+        start(*frame);
     } catch (...) {
         for (size_t i = 0; i < frame->out.size(); i++)
             if (out[i].tag == CUVIL_NONE) release_value(frame->out[i]);
@@ -202,11 +202,11 @@ void Module::run(const cuvil_value* in, cuvil_value* out, const cuvil_run_option
     give_back();
 }
 
-void Module::run_in(Frame& frame, const cuvil_value* in, cuvil_value* out) {
+void Module::prepare(Frame& frame, const cuvil_value* in, const cuvil_value* out) {
     take_inputs(manifest_, in, frame.arena, frame.dims.data(), frame.in.data());
-    cuvil_failure failure{-1, {}};
-    if (int32_t status = program_->bind(frame.in.data(), frame.dims.data(), &failure); status != CUVIL_OK)
-        throw CallError{status, failure_text(manifest_, failure)};
+    frame.failure = {-1, {}};
+    if (int32_t status = program_->bind(frame.in.data(), frame.dims.data(), &frame.failure); status != CUVIL_OK)
+        throw CallError{status, failure_text(manifest_, frame.failure)};
     check_bound_dims(manifest_, frame.in.data(), frame.dims.data());
 
     bool any_given = false;
@@ -229,7 +229,8 @@ void Module::run_in(Frame& frame, const cuvil_value* in, cuvil_value* out) {
         frame.workspace_bytes = needed;
     }
 
-    cuvil_call call{};
+    cuvil_call& call = frame.call;
+    call = {};
     call.size = sizeof call;
     call.host = &frame.host;
     call.weights = file_->view().weights().data();
@@ -237,14 +238,18 @@ void Module::run_in(Frame& frame, const cuvil_value* in, cuvil_value* out) {
     call.dims = frame.dims.data();
     call.in = frame.in.data();
     call.out = frame.out.data();
-    call.cancel = frame.options.cancel;
-    call.failure = &failure;
+    call.failure = &frame.failure;
     call.threads = threads_;
-    const int32_t status = level_->run(&call);
+}
+
+void Module::start(Frame& frame) {
+    frame.host.trace = frame.options.trace ? host_trace : nullptr;
+    frame.call.cancel = frame.options.cancel;
+    const int32_t status = level_->run(&frame.call);
     if (status == CUVIL_OK) return;
     if (status == CUVIL_ERROR_MEMORY) throw CallError{status, "out of memory: the module could not allocate an output"};
     if (status == CUVIL_ERROR_CANCELLED) throw CallError{status, "the run was cancelled"};
-    throw CallError{status, failure_text(manifest_, failure)};
+    throw CallError{status, failure_text(manifest_, frame.failure)};
 }
 
 } // namespace cuvil::rt

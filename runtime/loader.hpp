@@ -31,6 +31,8 @@ struct Frame {
     RunThreads threads;
     cuvil_host host{};
     cuvil_run_options options{}; // of the run under way
+    cuvil_call call{};
+    cuvil_failure failure{};
 };
 
 // The idle frames of a module: as many as there ever were runs at once, up to a limit. No locks.
@@ -60,13 +62,17 @@ public:
     const cuvil_level& level() const { return *level_; }
 
 private:
+    friend class BoundCall;
     struct CloseLibrary {
         void operator()(void* handle) const;
     };
 
     void open_library();
     void choose_level();
-    void run_in(Frame& frame, const cuvil_value* in, cuvil_value* out);
+    // Checks the values and fills frame.in, frame.out and frame.call.
+    void prepare(Frame& frame, const cuvil_value* in, const cuvil_value* out);
+    // The run of a prepared frame.
+    void start(Frame& frame);
 
     std::unique_ptr<ArtifactFile> file_;
     std::string manifest_json_;

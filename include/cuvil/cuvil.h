@@ -143,6 +143,15 @@ typedef struct cuvil_run_options {
 } cuvil_run_options;
 int32_t cuvil_run_with(cuvil_module* module, const cuvil_value* in, cuvil_value* out, const cuvil_run_options* options);
 
+/* A call whose memory stays where it is, for models of a microsecond: all that cuvil_run checks is checked once. Values
+ * as for cuvil_run, but inputs are tensors without gaps that overlap no output; the numbers in them may change between
+ * runs. Outputs that come in as CUVIL_NONE are allocated here and are the caller's. A bound call is run by one thread
+ * at a time, and ends before the module is unloaded. */
+typedef struct cuvil_bound cuvil_bound;
+int32_t cuvil_bind(cuvil_module* module, const cuvil_value* in, cuvil_value* out, cuvil_bound** bound);
+int32_t cuvil_run_bound(cuvil_bound* bound, const cuvil_run_options* options); /* or NULL */
+void cuvil_unbind(cuvil_bound* bound);
+
 #ifdef __cplusplus
 }
 #endif

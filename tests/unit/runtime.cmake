@@ -21,7 +21,7 @@ target_compile_definitions(cuvil_runtime_fixture INTERFACE CUVIL_TEST_MODULES="$
 target_link_libraries(cuvil_runtime_fixture INTERFACE cuvil_artifact)
 add_dependencies(cuvil_runtime_fixture cuvil_test_modules)
 
-foreach(test arena cpu loader manifest pool process thread_count turns)
+foreach(test arena bound cpu loader manifest pool process thread_count turns)
     cuvil_unit_test(runtime_${test}_test LIBS cuvil_runtime_fixture cuvil_rt_parts)
     add_dependencies(runtime_${test}_test cuvil_test_modules)
 endforeach()

@@ -133,6 +133,13 @@ void Feed::take(PyObject* value, const Spec& spec, cuvil_value& out) {
         raise(PyExc_TypeError, "input %R cannot be read as %s", spec.name.ptr(), spec.dtype_name.c_str());
 }
 
+void Feed::take_in_place(PyObject* value, const Spec& spec, cuvil_value& out) {
+    if (spec.tag != CUVIL_TENSOR) raise(PyExc_TypeError, "input %R is no tensor: it cannot be bound", spec.name.ptr());
+    if (!take_view(value, spec.dtype, false, out))
+        raise(PyExc_TypeError, "input %R cannot be bound: it must be an array of %s, whose memory each run reads",
+              spec.name.ptr(), spec.dtype_name.c_str());
+}
+
 void Feed::take_target(PyObject* value, const Spec& spec, cuvil_value& out) {
     if (spec.tag != CUVIL_TENSOR)
         raise(PyExc_TypeError, "output %R is no tensor: leave it to the module", spec.name.ptr());

@@ -22,6 +22,9 @@ public:
     // converts what loses nothing and raises TypeError for the rest.
     void take(PyObject* value, const Spec& spec, cuvil_value& out);
 
+    // The same without any copy: throws TypeError for what is not numbers of the very dtype in memory of its own.
+    void take_in_place(PyObject* value, const Spec& spec, cuvil_value& out);
+
     // A view of `value` for the output `spec` to be written to: an array of the very dtype that may be written.
     void take_target(PyObject* value, const Spec& spec, cuvil_value& out);
 

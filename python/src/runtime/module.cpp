@@ -1,7 +1,9 @@
 // A loaded module: names are matched and buffers handed over here; all else is the loader's.
 #include "module.hpp"
 
+#include "bound_call.hpp"
 #include "feeds.hpp"
+#include "guarded.hpp"
 #include "ports.hpp"
 #include "results.hpp"
 #include "status.hpp"
@@ -85,8 +87,8 @@ public:
         }
         check(status);
         module_.reset(module, cuvil_unload);
-        inputs_ = std::make_shared<const Ports>(cuvil_manifest(module), "input");
-        outputs_ = std::make_shared<const Ports>(cuvil_manifest(module), "output");
+        inputs_ = std::make_unique<const Ports>(cuvil_manifest(module), "input");
+        outputs_ = std::make_unique<const Ports>(cuvil_manifest(module), "output");
     }
 
     nb::object run(nb::handle feeds, nb::handle outputs, Cancellation* cancellation) {
@@ -112,7 +114,7 @@ public:
         run_named(feeds, out, nullptr);
         nb::dict rest;
         for (size_t i = 0; i < ports.size(); i++)
-            if (out[i].owner) set(rest, ports[i].name, take_result(out[i]));
+            if (out[i].owner) set_item(rest, ports[i].name, take_result(out[i]));
         return rest;
     }
 
@@ -133,6 +135,11 @@ public:
         Results results(*outputs_);
         execute(given, results.values, nullptr);
         return all_results(results);
+    }
+
+    nb::object bind(nb::handle feeds, nb::handle targets) const {
+        return nb::cast(new BoundCall(open(), *inputs_, *outputs_, as_dict(feeds), as_dict(targets)),
+                        nb::rv_policy::take_ownership);
     }
 
     const char* manifest() const { return cuvil_manifest(open().get()); }
@@ -168,21 +175,26 @@ private:
             const Spec& spec = (*inputs_)[i];
             // None stands for "left out" where that is possible.
             if (spec.optional && (!given[i].is_valid() || given[i].is_none())) continue;
-            if (!given[i].is_valid())
-                raise(PyExc_KeyError, "input %R is missing; the inputs are %s", spec.name.ptr(),
-                      list_of(inputs_->specs()).c_str());
+            if (!given[i].is_valid()) inputs_->missing(i);
             keep[i].take(given[i].ptr(), spec, in[i]);
             bytes += bytes_of(in[i]);
         }
-        run_watched(module.get(), in.data(), out.data(), cancellation, bytes, quick_);
+        struct Call {
+            cuvil_module* module;
+            const cuvil_value* in;
+            cuvil_value* out;
+
+            static int32_t run(void* context, const cuvil_run_options* options) {
+                const auto* call = static_cast<const Call*>(context);
+                return cuvil_run_with(call->module, call->in, call->out, options);
+            }
+        } call{module.get(), in.data(), out.data()};
+        run_watched(Call::run, &call, cancellation, bytes, quick_);
     }
 
     nb::object all_results(Results& results) const {
-        // A dict that also answers to "output", where the only output has another name.
-        const Ports& ports = *outputs_;
-        const bool needs_alias = ports.size() == 1 && !ports[0].name.equal(ports.alias());
-        nb::object all = needs_alias ? result_type()() : nb::object(nb::dict());
-        for (size_t i = 0; i < ports.size(); i++) set(all, ports[i].name, results.take(i));
+        nb::object all = new_results(*outputs_);
+        for (size_t i = 0; i < outputs_->size(); i++) set_item(all, (*outputs_)[i].name, results.take(i));
         return all;
     }
 
@@ -196,41 +208,18 @@ private:
             while (i < ports.size() && !ports.is_name_of(i, name)) i++;
             if (i == ports.size()) no_such("output", name, ports.specs());
             if (!taken[i].is_valid()) taken[i] = results.take(i);
-            set(chosen, name, taken[i]);
+            set_item(chosen, name, taken[i]);
         }
         return chosen;
     }
 
-    static void set(nb::handle dict, nb::handle key, const nb::object& value) {
-        if (PyDict_SetItem(dict.ptr(), key.ptr(), value.ptr()) != 0) throw nb::python_error();
-    }
-
-    const nb::object& result_type() const {
-        if (!result_type_.is_valid()) result_type_ = nb::module_::import_("cuvil._feeds").attr("Results");
-        return result_type_;
-    }
-
     std::shared_ptr<cuvil_module> module_;
-    std::shared_ptr<const Ports> inputs_, outputs_;
-    mutable nb::object result_type_;
+    std::unique_ptr<const Ports> inputs_, outputs_;
     QuickRuns quick_;
 };
 
 // The calls that have to be quick are bound by hand: a call through nanobind's dispatcher, which converts arguments,
 // takes longer than a small model.
-
-template <class Body> PyObject* guarded(Body body) noexcept {
-    try {
-        return body().release().ptr();
-    } catch (nb::python_error& error) {
-        error.restore();
-    } catch (const std::bad_alloc&) {
-        PyErr_NoMemory();
-    } catch (const std::exception& error) {
-        PyErr_SetString(PyExc_RuntimeError, error.what());
-    }
-    return nullptr;
-}
 
 Module& module_of(PyObject* self) {
     if (!nb::inst_ready(self)) raise(PyExc_ValueError, "the module is closed"); // __init__ has not run, or has failed
@@ -312,11 +301,20 @@ PyType_Slot slots[] = {
 } // namespace
 
 void bind_module(nb::module_& m) {
+    bind_bound_call(m);
     nb::class_<Cancellation>(m, "Cancellation", "Ends a run from another thread.")
         .def(nb::init<>())
         .def("cancel", &Cancellation::cancel, "The run ends soon, with RuntimeError, as does each that begins.");
     nb::class_<Module>(m, "Module", nb::is_weak_referenceable(), nb::type_slots(slots))
         .def(nb::init<const std::string&, int32_t>(), nb::arg("path"), nb::arg("threads"))
+        .def("bind", &Module::bind, nb::arg("feeds"), nb::arg("outs") = nb::dict(),
+             "Binds arrays to the inputs and, of `outs`, to outputs: a call that runs the module on the numbers that "
+             "are\n"
+             "then in the inputs' memory and writes into the outputs', in a fraction of a microsecond more than the "
+             "model\n"
+             "takes. Inputs are contiguous arrays of the very dtype, outputs as in run_into without overlapping an "
+             "input;\n"
+             "those that `outs` does not have are made. Sizes must be known before the run.")
         .def("close", &Module::close, "Unloads the module; what it returned stays.")
         .def_prop_ro("closed", &Module::is_closed)
         .def_prop_ro("level", &Module::level, "The instruction-set level that runs here: \"v3\".")

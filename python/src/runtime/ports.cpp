@@ -38,6 +38,11 @@ void Ports::expect_all_found(nb::handle dict, Py_ssize_t found) const {
     raise(PyExc_KeyError, "%s %R is given twice", what_, specs_[0].name.ptr());
 }
 
+void Ports::missing(size_t i) const {
+    raise(PyExc_KeyError, "%s %R is missing; the %ss are %s", what_, specs_[i].name.ptr(), what_,
+          list_of(specs_).c_str());
+}
+
 nb::object as_dict(nb::handle mapping) {
     if (PyDict_Check(mapping.ptr())) return nb::borrow(mapping);
     return nb::borrow(reinterpret_cast<PyObject*>(&PyDict_Type))(mapping);

@@ -24,6 +24,9 @@ public:
     // Throws KeyError where a dict has more entries than were found in it.
     void expect_all_found(nb::handle dict, Py_ssize_t found) const;
 
+    // Throws KeyError for input i, which was not given.
+    [[noreturn]] void missing(size_t i) const;
+
 private:
     const char* what_;
     std::vector<Spec> specs_;

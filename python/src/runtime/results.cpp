@@ -112,4 +112,14 @@ nb::object take_result(cuvil_value& value) {
     return view_of(memory->value, owner);
 }
 
+nb::object new_results(const Ports& outputs) {
+    if (outputs.size() != 1 || outputs[0].name.equal(outputs.alias())) return nb::dict();
+    static PyObject* type = nb::object(nb::module_::import_("cuvil._feeds").attr("Results")).release().ptr();
+    return nb::handle(type)();
+}
+
+void set_item(nb::handle dict, nb::handle key, nb::handle value) {
+    if (PyDict_SetItem(dict.ptr(), key.ptr(), value.ptr()) != 0) throw nb::python_error();
+}
+
 } // namespace cuvil::python

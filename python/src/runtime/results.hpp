@@ -1,7 +1,7 @@
 // The loader's outputs -> Python values.
 #pragma once
 
-#include "spec.hpp"
+#include "ports.hpp"
 
 #include <nanobind/nanobind.h>
 
@@ -21,5 +21,9 @@ nb::object small_array(const Spec& spec, cuvil_value& value);
 // Takes the value's memory over: a NumPy array over it (strings: a NumPy array of str; a list: a Python list; none:
 // None), which gives the memory back when nothing refers to it any more. `value` is CUVIL_NONE afterwards.
 nb::object take_result(cuvil_value& value);
+
+// An empty dict for the outputs by name; the only output of a module also answers to "output".
+nb::object new_results(const Ports& outputs);
+void set_item(nb::handle dict, nb::handle key, nb::handle value);
 
 } // namespace cuvil::python

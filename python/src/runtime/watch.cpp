@@ -56,8 +56,8 @@ struct Watch {
 
 } // namespace
 
-void run_watched(cuvil_module* module, const cuvil_value* in, cuvil_value* out, Cancellation* cancellation,
-                 int64_t bytes, QuickRuns& quick) {
+void run_watched(int32_t (*run)(void* context, const cuvil_run_options* options), void* context,
+                 Cancellation* cancellation, int64_t bytes, QuickRuns& quick) {
     const bool is_quick = quick.knows(bytes);
     Watch watch{.own = {},
                 .cancellation = cancellation,
@@ -70,7 +70,7 @@ void run_watched(cuvil_module* module, const cuvil_value* in, cuvil_value* out, 
         watch.released = PyEval_SaveThread();
         start = now(CLOCK_MONOTONIC);
     }
-    const int32_t status = cuvil_run_with(module, in, out, &options);
+    const int32_t status = run(context, &options);
     if (!is_quick) quick.learn(bytes, now(CLOCK_MONOTONIC) - start);
     if (watch.released) PyEval_RestoreThread(watch.released);
     if (watch.was_interrupted) throw nb::python_error();

@@ -30,10 +30,10 @@ private:
     std::atomic<int64_t> most_bytes_{-1};
 };
 
-// Runs with the interpreter released, unless the inputs' `bytes` say that the run is quick. On the main thread,
-// handlers of signals are called between steps, about every 40 milliseconds; what they raise ends the run and is
-// thrown, as is a failure of the run. `cancellation` may be null.
-void run_watched(cuvil_module* module, const cuvil_value* in, cuvil_value* out, Cancellation* cancellation,
-                 int64_t bytes, QuickRuns& quick);
+// Calls `run`, a run of the loader's with these options, with the interpreter released, unless the inputs' `bytes` say
+// that the run is quick. On the main thread, handlers of signals are called between steps, about every 40 milliseconds;
+// what they raise ends the run and is thrown, as is a failure of the run. `cancellation` may be null.
+void run_watched(int32_t (*run)(void* context, const cuvil_run_options* options), void* context,
+                 Cancellation* cancellation, int64_t bytes, QuickRuns& quick);
 
 } // namespace cuvil::python
