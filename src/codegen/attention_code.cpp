@@ -20,7 +20,7 @@ void AttentionWriter::emit() {
     const View q = view(0), k = view(1), v = view(2), y = result_view();
     const View mask = op.mask() ? view_of(*op.mask()) : View{{1, 1}, {0, 0}, 0};
     const Dim rows = type(0).dim(-2), depth = type(0).dim(-1), keys = type(1).dim(-1), width = type(2).dim(-1);
-    const Dim heads = product(type(0).shape(), 0, type(0).shape().size() - 2);
+    const Dim heads = element_count(type(0).shape(), 0, type(0).shape().size() - 2);
     input("q", 0);
     input("k", 1);
     input("v", 2);

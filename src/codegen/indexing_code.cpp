@@ -47,8 +47,8 @@ void IndexingWriter::emit_gather() {
     input("x", 0);
     input("indices", 1);
     output();
-    out_.line("const i64 outer = {}, axis = {}, inner = {}, count = {};", size(product(x.shape(), 0, at)),
-              size(x.shape()[at]), size(product(x.shape(), at + 1, x.shape().size())),
+    out_.line("const i64 outer = {}, axis = {}, inner = {}, count = {};", size(element_count(x.shape(), 0, at)),
+              size(x.shape()[at]), size(element_count(x.shape(), at + 1, x.shape().size())),
               size(element_count(indices.shape())));
     std::string t = copied_type();
     run_checked("outer * count", "outer * count * inner",
@@ -123,7 +123,7 @@ void IndexingWriter::declare_tuples(const Type& data, size_t first_axis, int64_t
     Shape named(data.shape().begin() + static_cast<int64_t>(first_axis),
                 data.shape().begin() + static_cast<int64_t>(end));
     out_.line("const i64 sizes[{}] = {};", length, sizes_text(c_.plan, named));
-    out_.line("const i64 inner = {};", size(product(data.shape(), end, data.shape().size())));
+    out_.line("const i64 inner = {};", size(element_count(data.shape(), end, data.shape().size())));
 }
 
 void IndexingWriter::emit_gather_nd() {
@@ -135,8 +135,9 @@ void IndexingWriter::emit_gather_nd() {
     output();
     declare_tuples(x, batch_axes, length);
     size_t end = indices.shape().size() - 1;
-    out_.line("const i64 rows = {}, per_batch = {}, batch_size = {};", size(product(indices.shape(), 0, end)),
-              size(product(indices.shape(), batch_axes, end)), size(product(x.shape(), batch_axes, x.shape().size())));
+    out_.line("const i64 rows = {}, per_batch = {}, batch_size = {};", size(element_count(indices.shape(), 0, end)),
+              size(element_count(indices.shape(), batch_axes, end)),
+              size(element_count(x.shape(), batch_axes, x.shape().size())));
     std::string t = copied_type();
     run_checked(
         "rows", "rows * inner",
@@ -151,7 +152,7 @@ void IndexingWriter::emit_scatter_nd() {
     int64_t length = *indices.dim(-1).constant();
     copy_data();
     declare_tuples(type(0), 0, length);
-    out_.line("const i64 rows = {};", size(product(indices.shape(), 0, indices.shape().size() - 1)));
+    out_.line("const i64 rows = {};", size(element_count(indices.shape(), 0, indices.shape().size() - 1)));
     std::string t = element_type();
     run_checked("inner", "rows * inner",
                 fmt::format("scatter_tuples<{1}>(sizes, inner, rows, range, indices, reinterpret_cast<const "

@@ -17,7 +17,7 @@ void LinearWriter::emit_gemm() {
     const Type &a = type(0), &b = type(1), &y = result_type();
     const View left = view(0), result = result_view();
     Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = 1;
-    Dim leading = product(a.shape(), 0, a.shape().size() - 2);
+    Dim leading = element_count(a.shape(), 0, a.shape().size() - 2);
     Dim lda = left.strides[left.strides.size() - 2], ldc = result.strides[result.strides.size() - 2];
     // A stack of matrices against one matrix is one product with more rows.
     auto rows = row_stride(left), result_rows = row_stride(result);
@@ -66,7 +66,7 @@ void LinearWriter::emit_pack() {
     const View b = view(0);
     const Type& matrices = type(0);
     const Dim &k = matrices.dim(-2), &n = matrices.dim(-1);
-    Dim batch = product(matrices.shape(), 0, matrices.shape().size() - 2);
+    Dim batch = element_count(matrices.shape(), 0, matrices.shape().size() - 2);
     input("b", 0);
     output();
     out_.line("const i64 k = {}, n = {};", size(k), size(n));
@@ -77,7 +77,7 @@ void LinearWriter::emit_pack() {
 
 void LinearWriter::emit_matmul_any() {
     const Type &a = type(0), &b = type(1), &y = result_type();
-    Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = product(a.shape(), 0, a.shape().size() - 2);
+    Dim m = a.dim(-2), k = a.dim(-1), n = y.dim(-1), batch = element_count(a.shape(), 0, a.shape().size() - 2);
     input("a", 0);
     input("b", 1);
     output();
@@ -91,7 +91,7 @@ void LinearWriter::emit_matmul_any() {
 void LinearWriter::emit_eliminate() {
     const Shape& shape = type(0).shape();
     const Dim& n = shape.back();
-    Dim batch = product(shape, 0, shape.size() - 2);
+    Dim batch = element_count(shape, 0, shape.size() - 2);
     input("x", 0);
     output();
     out_.line("const i64 n = {};", size(n));

@@ -28,8 +28,8 @@ void OrderWriter::begin_axis() {
     size_t at = axis_of(type(0));
     input("x", 0);
     output();
-    out_.line("const i64 outer = {}, n = {}, inner = {};", size(product(shape, 0, at)), size(shape[at]),
-              size(product(shape, at + 1, shape.size())));
+    out_.line("const i64 outer = {}, n = {}, inner = {};", size(element_count(shape, 0, at)), size(shape[at]),
+              size(element_count(shape, at + 1, shape.size())));
 }
 
 void OrderWriter::emit_arg_extreme(bool is_largest) {

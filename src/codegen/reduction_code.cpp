@@ -25,8 +25,8 @@ void ReductionWriter::emit_reduce() {
         end = std::max(end, i + 1);
     }
     if (begin > end) begin = end;
-    out_.line("const i64 outer = {}, n = {}, inner = {};", size(product(x.shape(), 0, begin)),
-              size(product(x.shape(), begin, end)), size(product(x.shape(), end, x.shape().size())));
+    out_.line("const i64 outer = {}, n = {}, inner = {};", size(element_count(x.shape(), 0, begin)),
+              size(element_count(x.shape(), begin, end)), size(element_count(x.shape(), end, x.shape().size())));
     input("x", 0);
     output();
     out_.line(
@@ -37,8 +37,8 @@ void ReductionWriter::emit_reduce() {
 void ReductionWriter::emit_softmax() {
     const Type& x = type(0);
     size_t at = axis_of(x);
-    out_.line("const i64 outer = {}, n = {}, inner = {};", size(product(x.shape(), 0, at)), size(x.shape()[at]),
-              size(product(x.shape(), at + 1, x.shape().size())));
+    out_.line("const i64 outer = {}, n = {}, inner = {};", size(element_count(x.shape(), 0, at)), size(x.shape()[at]),
+              size(element_count(x.shape(), at + 1, x.shape().size())));
     input("x", 0);
     output();
     out_.line("f.parallel_ranges(outer * inner, {}, [=](Range columns) {{ {}(outer, n, inner, columns, x, y); }});",
@@ -50,8 +50,8 @@ void ReductionWriter::emit_norm() {
     const Type& x = type(0);
     size_t at = axis_of(x);
     std::string_view t = cxx_name(x.dtype());
-    out_.line("const i64 rows = {}, n = {};", size(product(x.shape(), 0, at)),
-              size(product(x.shape(), at, x.shape().size())));
+    out_.line("const i64 rows = {}, n = {};", size(element_count(x.shape(), 0, at)),
+              size(element_count(x.shape(), at, x.shape().size())));
     input("x", 0);
     std::string parameters;
     for (size_t i = 1; i < node_->def().operands.size(); i++) {

@@ -138,7 +138,7 @@ void SamplingWriter::emit_grid_sample() {
     const Type &x = type(0), &y = result_type();
     GridSampleOp sample(*node_);
     size_t axes = x.shape().size() - 2;
-    Dim pixels = product(y.shape(), 2, y.shape().size());
+    Dim pixels = element_count(y.shape(), 2, y.shape().size());
     auto word = [](std::string text) {
         text[0] = static_cast<char>(text[0] - 'a' + 'A');
         return text;

@@ -83,11 +83,6 @@ protected:
                            size(l.bottom), size(l.right));
     }
 
-    static Dim product(const Shape& shape, size_t begin, size_t end) {
-        return element_count(
-            Shape(shape.begin() + static_cast<int64_t>(begin), shape.begin() + static_cast<int64_t>(end)));
-    }
-
     // How an operand is read, and how the result is written, in the order of axes that the op gives it.
     View view(size_t operand) const { return view_of(*node_->operand(operand)); }
     View result_view() const;

@@ -284,9 +284,11 @@ Equality compare(const Dim& a, const Dim& b) {
     return (a - b).constant() ? Equality::Different : Equality::Unknown;
 }
 
-Dim element_count(const Shape& shape) {
+Dim element_count(const Shape& shape) { return element_count(shape, 0, shape.size()); }
+
+Dim element_count(const Shape& shape, size_t begin, size_t end) {
     Dim count = 1;
-    for (const Dim& d : shape) count = count * d;
+    for (size_t i = begin; i < end; i++) count = count * shape[i];
     return count;
 }
 

@@ -91,6 +91,8 @@ Equality compare(const Dim& a, const Dim& b);
 
 using Shape = std::vector<Dim>;
 Dim element_count(const Shape& shape);
+// Of the axes begin, begin + 1, ... to end, which is not counted.
+Dim element_count(const Shape& shape, size_t begin, size_t end);
 // "[N,3,8,8]"
 std::string text(const Shape& shape);
 
