@@ -12,6 +12,7 @@
 #include "kernels/pool.hpp"
 #include "kernels/reduce.hpp"
 #include "kernels/softmax.hpp"
+#include "kernels/winograd.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
@@ -176,6 +177,32 @@ template <int Block, int Width = 0> void run_conv(const i64* p, const void* cons
         relayout_to_padded(c.n, xl, {0, c.n * c.c}, input<f32>(in, 0), framed);
         for (i64 task = conv2d_tasks(c, tiles) - 1; task >= 0; task--) {
             conv2d_task<Block, tiles>(c, task, framed, xl, packed, y, yl, epilogue);
+        }
+    }
+    relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
+}
+
+// As run_conv; out[4] = scratch memory, that any content may be in.
+template <int M> void run_winograd(const i64* p, const void* const* in, void* const* out) {
+    const Conv2d c = conv_of(p);
+    const i64 halo = p[15], extra = p[16];
+    const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, extra, extra + 1};
+    const Blocked yl = {c.k, c.oh, c.ow, halo, halo, halo, halo};
+    f32 *y = output<f32>(out, 1), *packed = output<f32>(out, 2), *framed = output<f32>(out, 3);
+    f32* scratch = output<f32>(out, 4);
+    const f32* bias = input<f32>(in, 2);
+    pack_winograd<M>(c.k, c.c, input<f32>(in, 1), packed);
+    relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
+    const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
+    const WinogradCut cut = cut_winograd<M>(c);
+    for (i64 first = 0; first < cut.blocks; first += cut.at_once) {
+        const i64 blocks = smaller(cut.at_once, cut.blocks - first);
+        for (i64 i = cut.parts > 1 ? blocks * cut.channel_blocks - 1 : -1; i >= 0; i--) {
+            const i64 slot = i / cut.channel_blocks;
+            winograd_inputs<M>(c, cut, first + slot, i % cut.channel_blocks, framed, xl, cut.v(scratch, slot));
+        }
+        for (i64 task = blocks * cut.parts - 1; task >= 0; task--) {
+            winograd_task<M>(c, cut, first, task, framed, xl, packed, scratch, y, yl, epilogue);
         }
     }
     relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
@@ -354,6 +381,10 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"conv narrow 2", run_conv<16, 2>},
     {"conv narrow 4", run_conv<16, 4>},
     {"conv narrow 8", run_conv<16, 8>},
+    {"winograd_scratch",
+     [](const i64* p, const void* const*, void* const* out) { *output<i64>(out, 0) = winograd_scratch<4>(p[0]); }},
+    {"conv winograd 2", run_winograd<2>},
+    {"conv winograd 4", run_winograd<4>},
     {"conv_any 1", run_conv_any<f32, 1>},
     {"conv_any 2", run_conv_any<f32, 2>},
     {"conv_any 3", run_conv_any<f64, 3>},

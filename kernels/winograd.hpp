@@ -1,0 +1,409 @@
+#pragma once
+// Convolution with a window of 3 x 3 and stride 1 by fewer multiplications: F(M x M, 3 x 3) for M = 4 and 2, after
+// Winograd, "Arithmetic Complexity of Computations" (1980), and Lavin and Gray, "Fast Algorithms for Convolutional
+// Neural Networks" (2016).
+//
+// A tile of M x M outputs needs (M + 2)^2 inputs. Both they and the weights are evaluated at M + 2 points in each
+// direction; there the convolution is a product, for each of the (M + 2)^2 pairs of points a matrix product over the
+// channels, which takes the micro-kernel of gemm.hpp; and from the products the outputs are interpolated:
+//
+//     x  --to_points-->  V[point][channel]  --product with weights-->  S[point][channel]  --from_points-->  y
+//
+// For M = 4 these are 36 multiplications where the sum over the window has 144, for M = 2 16 where it has 36. The
+// points of M = 4 are 0, +-sqrt(1/2), +-sqrt(2) and infinity: with the usual 0, +-1, +-2 and infinity the error is
+// twice as large. The points of M = 2 are 0, +-1 and infinity.
+//
+// One chain of fma in rising k makes a sum at a point, and the transforms have a fixed order, so levels with fma give
+// the same bits; which M a convolution takes decides its bits, how it is cut does not.
+#include "kernels/conv.hpp"
+
+namespace cuvil {
+inline namespace CUVIL_ISA {
+
+template <int M> inline constexpr int winograd_points = M + 2;
+template <int M> inline constexpr int winograd_products = winograd_points<M> * winograd_points<M>;
+// The point that small tiles do without.
+template <int M> inline constexpr int winograd_left_out = M;
+
+// ---- The transforms in one direction
+
+inline constexpr f64 sqrt_half = 0.70710678118654752440, sqrt_two = 1.41421356237309504880;
+
+// The values at the points, of M + 2 inputs.
+INLINE void to_points(const vec<f32> (&d)[6], vec<f32> (&v)[6]) {
+    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two));
+    v[0] = fma(splat(-2.5f), d[2], d[0]) + d[4];
+    v[5] = fma(splat(-2.5f), d[3], d[1]) + d[5];
+    const vec<f32> even_a = fma(splat(-2.0f), d[2], d[4]), odd_a = fma(splat(-2.0f), d[1], d[3]);
+    v[1] = fma(a, odd_a, even_a);
+    v[2] = fma(-a, odd_a, even_a);
+    const vec<f32> even_b = fma(splat(-0.5f), d[2], d[4]), odd_b = fma(splat(-0.5f), d[1], d[3]);
+    v[3] = fma(b, odd_b, even_b);
+    v[4] = fma(-b, odd_b, even_b);
+}
+INLINE void to_points(const vec<f32> (&d)[4], vec<f32> (&v)[4]) {
+    v[0] = d[0] - d[2];
+    v[1] = d[1] + d[2];
+    v[2] = d[2] - d[1];
+    v[3] = d[3] - d[1];
+}
+
+// Small tiles have M - 1 outputs, need an input less, and leave one point out, that before infinity. They take the same
+// weights: those were divided by a number that depends on the points, and where one is left out the outputs are
+// multiplied by what is too much.
+
+// The values at the points, of M + 1 inputs; v[winograd_left_out] is not written.
+INLINE void to_points(const vec<f32> (&d)[5], vec<f32> (&v)[6]) {
+    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two)), half = splat(0.5f);
+    const vec<f32> first = fma(-b, d[0], d[1]), odd = fma(-b, d[1], d[2]), even = fma(-b, d[2], d[3]);
+    v[0] = fma(-half, first, even);
+    v[1] = fma(a, odd, even);
+    v[2] = fma(-a, odd, even);
+    v[3] = fma(-half, d[1], d[3]);
+    v[5] = fma(-half, odd, fma(-b, d[3], d[4]));
+}
+INLINE void to_points(const vec<f32> (&d)[3], vec<f32> (&v)[4]) {
+    v[0] = d[0] - d[1];
+    v[1] = d[1];
+    v[3] = d[2] - d[1];
+}
+
+// M outputs of the products at the points.
+INLINE void from_points(const vec<f32> (&m)[6], vec<f32> (&y)[4]) {
+    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two));
+    const vec<f32> half_a = splat(f32(sqrt_half / 2)), twice_b = splat(f32(2 * sqrt_two));
+    const vec<f32> sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+    const vec<f32> sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+    y[0] = m[0] + sum_a + sum_b;
+    y[1] = fma(b, difference_b, a * difference_a);
+    y[2] = fma(splat(2.0f), sum_b, splat(0.5f) * sum_a);
+    y[3] = fma(twice_b, difference_b, half_a * difference_a) + m[5];
+}
+INLINE void from_points(const vec<f32> (&m)[4], vec<f32> (&y)[2]) {
+    y[0] = m[0] + m[1] + m[2];
+    y[1] = m[1] - m[2] + m[3];
+}
+
+// M - 1 outputs.
+INLINE void from_points(const vec<f32> (&m)[6], vec<f32> (&y)[3]) {
+    constexpr f64 a = sqrt_half, b = sqrt_two;
+    const vec<f32> p = splat(f32(a + b)) * m[1], q = splat(f32(b - a)) * m[2];
+    const vec<f32> sum = p + q, difference = p - q;
+    y[0] = fma(splat(f32(2 * b)), m[3], fma(splat(f32(b)), m[0], sum));
+    y[1] = fma(splat(4.0f), m[3], splat(f32(a)) * difference);
+    y[2] = fma(splat(f32(4 * b)), m[3], splat(0.5f) * sum) + m[5];
+}
+INLINE void from_points(const vec<f32> (&m)[4], vec<f32> (&y)[1]) { y[0] = m[0] + splat(2.0f) * m[1] + m[3]; }
+
+// The weights at the points, of the 3 taps g.
+INLINE void weights_at_points(const f64 (&g)[3], f64 (&u)[6]) {
+    const f64 half = g[0] + g[2] * 0.5, two = g[0] + g[2] * 2;
+    u[0] = g[0];
+    u[1] = (half + sqrt_half * g[1]) / -1.5;
+    u[2] = (half - sqrt_half * g[1]) / -1.5;
+    u[3] = (two + sqrt_two * g[1]) / 6;
+    u[4] = (two - sqrt_two * g[1]) / 6;
+    u[5] = g[2];
+}
+INLINE void weights_at_points(const f64 (&g)[3], f64 (&u)[4]) {
+    u[0] = g[0];
+    u[1] = (g[0] + g[1] + g[2]) / 2;
+    u[2] = (g[0] - g[1] + g[2]) / 2;
+    u[3] = g[2];
+}
+
+// ---- Weights
+
+// Elements of the packed weights.
+template <int M> constexpr i64 packed_winograd_size(i64 k, i64 c) {
+    return winograd_products<M> * packed_size(ceil_div(c, lane_count) * lane_count, k);
+}
+
+// Packs weights [k][c][3][3] as [panel of 16 output channels][point][input channel][16]: at the points, which are
+// computed in f64. Missing channels on either side are zeros.
+template <int M> INLINE void pack_winograd(i64 k, i64 c, const f32* weights, f32* packed) {
+    constexpr int points = winograd_points<M>;
+    const i64 channels = ceil_div(c, lane_count) * lane_count;
+    const i64 point_step = channels * lane_count;
+    fill_zero(packed, packed_winograd_size<M>(k, c));
+    for (i64 out = 0; out < k; out++) {
+        for (i64 in = 0; in < c; in++) {
+            const f32* window = weights + (out * c + in) * 9;
+            f64 rows[points][3]; // at the points in the direction of y
+            for (int x = 0; x < 3; x++) {
+                const f64 column[3] = {window[x], window[3 + x], window[6 + x]};
+                f64 at_points[points];
+                weights_at_points(column, at_points);
+                for (int i = 0; i < points; i++) {
+                    rows[i][x] = at_points[i];
+                }
+            }
+            f32* to =
+                packed + (out / lane_count * winograd_products<M> * channels + in) * lane_count + out % lane_count;
+            for (int i = 0; i < points; i++) {
+                f64 at_points[points];
+                weights_at_points(rows[i], at_points);
+                for (int j = 0; j < points; j++) {
+                    to[(i * points + j) * point_step] = static_cast<f32>(at_points[j]);
+                }
+            }
+        }
+    }
+}
+
+// ---- The cut
+
+// Tiles of a block: few enough that their V and S stay in a core's second-level cache, many enough that the weights at
+// a point are read from it once for several tiles of registers.
+inline constexpr i64 most_winograd_tiles = 28;
+// Elements of V of all blocks that are under way at once, but for a block that is larger.
+inline constexpr i64 most_winograd_values = i64(1) << 20;
+// Blocks under way at once, and tasks that one block may be cut into.
+inline constexpr i64 most_winograd_blocks = 16, most_winograd_parts = 8;
+
+// Two panels where registers of 16 lanes hold their sums, else one.
+inline constexpr i64 winograd_panels = rows_that_fit(2) > 2 ? 2 : 1;
+
+// The tiles of the products at the points; how many rows are left over shows at run time.
+inline constexpr Tiles winograd_tiles = {rows_that_fit(winograd_panels), winograd_panels,
+                                         (u32(2) << rows_that_fit(winograd_panels)) - 2,
+                                         (u32(2) << winograd_panels) - 2};
+
+// The tiles along one direction: large ones of M outputs, behind them small ones, so that fewer outputs are computed
+// that the image does not have.
+struct TileLine {
+    i64 large, small;
+
+    constexpr i64 count() const { return large + small; }
+};
+
+template <int M> constexpr TileLine tile_line(i64 outputs) {
+    const i64 count = ceil_div(outputs, M);
+    const i64 small = smaller(count * M - outputs, count);
+    return {count - small, small};
+}
+
+// Where a tile lies: its first output in each direction, and whether it is a small one there.
+struct WinogradTile {
+    i64 y, x;
+    bool is_low, is_narrow;
+};
+
+// How a convolution is cut: the tiles of each image into blocks, and the bundles of panels of output channels into
+// parts. Some blocks are under way at once, each with a V of its own and an S for each of its parts.
+struct WinogradCut {
+    TileLine rows, columns; // of tiles, in an image
+    i64 image_blocks, blocks;
+    i64 at_once;
+    i64 channel_blocks, panels, bundles, parts;
+    i64 point_step; // from a point of V to the next: an odd number of lines, so that they do not meet in the cache
+    i64 block_size; // elements of V: [point][tile][channel]
+    i64 part_size;  // elements of S: [point][tile][panel][16]
+
+    constexpr i64 tiles() const { return rows.count() * columns.count(); }
+    // Tiles are numbered in four parts, by the sizes of rows x columns: large x small, large x large, small x large,
+    // small x small. So all that have a product at a point lie behind each other.
+    template <int M> constexpr WinogradTile tile(i64 number) const {
+        const i64 wide = rows.large * columns.small, narrow_below = wide + rows.count() * columns.large;
+        i64 row, column;
+        if (number < wide) {
+            row = number / columns.small, column = columns.large + number % columns.small;
+        } else if (number < narrow_below) {
+            row = (number - wide) / columns.large, column = (number - wide) % columns.large;
+        } else {
+            row = rows.large + (number - narrow_below) / columns.small;
+            column = columns.large + (number - narrow_below) % columns.small;
+        }
+        const i64 low = larger(0, row - rows.large), narrow = larger(0, column - columns.large);
+        return {row * M - low, column * M - narrow, row >= rows.large, column >= columns.large};
+    }
+    template <int M> constexpr Range tiles_at(i64 point) const {
+        const bool large_rows = point / winograd_points<M> == winograd_left_out<M>;
+        const bool large_columns = point % winograd_points<M> == winograd_left_out<M>;
+        const i64 begin = large_columns ? rows.large * columns.small : 0;
+        return {begin, large_rows      ? rows.large * columns.count()
+                       : large_columns ? begin + rows.count() * columns.large
+                                       : tiles()};
+    }
+    constexpr Range tiles_of(i64 block) const { return chunk(tiles(), image_blocks, block % image_blocks); }
+    constexpr f32* v(f32* scratch, i64 slot) const { return scratch + slot * block_size; }
+    constexpr f32* s(f32* scratch, i64 slot, i64 part) const {
+        return v(scratch, at_once) + (slot * parts + part) * part_size;
+    }
+};
+
+template <int M> constexpr WinogradCut cut_winograd(const Conv2d& p) {
+    WinogradCut cut{};
+    cut.rows = tile_line<M>(p.oh);
+    cut.columns = tile_line<M>(p.ow);
+    cut.image_blocks = larger(1, ceil_div(cut.tiles(), most_winograd_tiles));
+    cut.blocks = p.n * cut.image_blocks;
+    cut.channel_blocks = ceil_div(p.c, lane_count);
+    cut.panels = ceil_div(p.k, lane_count);
+    cut.bundles = ceil_div(cut.panels, winograd_panels);
+    const i64 tiles = ceil_div(cut.tiles(), cut.image_blocks);
+    cut.point_step = (cut.channel_blocks * tiles | 1) * lane_count;
+    cut.block_size = winograd_products<M> * cut.point_step;
+    cut.part_size = winograd_products<M> * (tiles * winograd_panels | 1) * lane_count;
+    cut.at_once = larger(1, smaller(smaller(cut.blocks, most_winograd_blocks), most_winograd_values / cut.block_size));
+    const i64 work = cut.at_once * tiles * winograd_products<M> * p.c * p.k;
+    const i64 tasks = smaller(most_winograd_parts, task_count(work));
+    cut.parts = larger(1, smaller(cut.bundles, ceil_div(tasks, cut.at_once)));
+    return cut;
+}
+
+// An upper bound of the elements that V and S take, for any size of the image and every level.
+template <int M> constexpr i64 winograd_scratch(i64 c) {
+    const i64 largest_block = winograd_products<M> * (ceil_div(c, lane_count) * most_winograd_tiles | 1) * lane_count;
+    const i64 largest_part = winograd_products<M> * (most_winograd_tiles * 2 | 1) * lane_count;
+    return larger(most_winograd_values, largest_block) + (most_winograd_blocks + most_winograd_parts) * largest_part;
+}
+
+// ---- The work
+
+// One channel block of one tile at all points: v[point * step] for the window whose first row and column are y, x.
+// image is the plane, with its halo. Low and Narrow: 1 for a small tile in that direction.
+template <int M, int Low, int Narrow>
+[[gnu::noinline]] void winograd_input(const f32* image, const Blocked& xl, i64 y, i64 x, f32* v, i64 point_step) {
+    constexpr int points = winograd_points<M>, height = points - Low, width = points - Narrow;
+    const f32* window = image + xl.offset(0, 0, y, x);
+    const bool is_inside = y + height <= xl.h + xl.bottom && x + width <= xl.w + xl.right;
+    vec<f32> rows[height][points]; // at the points in the direction of x
+    UNROLL for (int i = 0; i < height; i++) {
+        vec<f32> d[width];
+        UNROLL for (int j = 0; j < width; j++) {
+            // Behind the halo lies what no output of the image needs.
+            const bool is_there = is_inside || (y + i < xl.h + xl.bottom && x + j < xl.w + xl.right);
+            d[j] = is_there ? load(window + i * xl.row() + j * lane_count) : splat(0.0f);
+        }
+        to_points(d, rows[i]);
+    }
+    UNROLL for (int j = 0; j < points; j++) {
+        if (Narrow && j == winograd_left_out<M>) {
+            continue;
+        }
+        vec<f32> d[height], at_points[points];
+        UNROLL for (int i = 0; i < height; i++) { d[i] = rows[i][j]; }
+        to_points(d, at_points);
+        UNROLL for (int i = 0; i < points; i++) {
+            if (!Low || i != winograd_left_out<M>) {
+                store(v + (i * points + j) * point_step, at_points[i]);
+            }
+        }
+    }
+}
+
+// V of one channel block of a block of tiles.
+template <int M>
+INLINE void winograd_inputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 channel_block, const f32* x,
+                            const Blocked& xl, f32* v) {
+    const Range tiles = cut.tiles_of(block);
+    x += xl.offset(block / cut.image_blocks, channel_block, -xl.top, -xl.left);
+    v += channel_block * lane_count;
+    for (i64 number = tiles.begin; number < tiles.end; number++, v += cut.channel_blocks * lane_count) {
+        const WinogradTile tile = cut.tile<M>(number);
+        const auto transform = tile.is_low      ? tile.is_narrow ? winograd_input<M, 1, 1> : winograd_input<M, 1, 0>
+                                    : tile.is_narrow ? winograd_input<M, 0, 1>
+                                                : winograd_input<M, 0, 0>;
+        transform(x, xl, tile.y - p.pad_top, tile.x - p.pad_left, v, cut.point_step);
+    }
+}
+
+// The outputs of a tile, in rows of M, of the sums at the points, which lie point_step apart.
+template <int M, int Low, int Narrow> [[gnu::noinline]] void winograd_output(const f32* s, i64 point_step, f32* out) {
+    constexpr int points = winograd_points<M>, height = M - Low, width = M - Narrow;
+    vec<f32> columns[height][points];
+    UNROLL for (int j = 0; j < points; j++) {
+        if (Narrow && j == winograd_left_out<M>) {
+            continue;
+        }
+        vec<f32> m[points], y[height];
+        UNROLL for (int i = 0; i < points; i++) {
+            if (!Low || i != winograd_left_out<M>) {
+                m[i] = load(s + (i * points + j) * point_step);
+            }
+        }
+        from_points(m, y);
+        UNROLL for (int i = 0; i < height; i++) { columns[i][j] = y[i]; }
+    }
+    UNROLL for (int i = 0; i < height; i++) {
+        vec<f32> y[width];
+        from_points(columns[i], y);
+        UNROLL for (int j = 0; j < width; j++) { store(out + (i * M + j) * lane_count, y[j]); }
+    }
+}
+
+// Computes the outputs of a part of the panels for a block of tiles, with their part of the border, from V. The
+// epilogue is that of conv2d_task.
+template <int M, class E>
+INLINE void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 part, const f32* v,
+                             const f32* packed, f32* s, f32* y, const Blocked& yl, E epilogue) {
+    const Range tiles = cut.tiles_of(block);
+    const Range bundles = chunk(cut.bundles, cut.parts, part);
+    const i64 n = block / cut.image_blocks;
+    const i64 point_weights = cut.channel_blocks * lane_count * lane_count;
+    const i64 panel_step = winograd_products<M> * point_weights;
+    const i64 channels = cut.channel_blocks * lane_count;
+    const Walk walk = {1, 0, 1, 0, 1, 0, channels};
+    alignas(64) f32 out[M * M * lane_count];
+    for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
+        const i64 first = bundle * winograd_panels;
+        const i64 panels = smaller(winograd_panels, cut.panels - first);
+        const i64 sum_step = (tiles.size() * panels | 1) * lane_count;
+        for (i64 point = 0; point < winograd_products<M>; point++) {
+            const Range of_image = cut.tiles_at<M>(point);
+            const Range at = {larger(tiles.begin, of_image.begin), smaller(tiles.end, of_image.end)};
+            const i64 groups = ceil_div(larger(0, at.size()), winograd_tiles.rows);
+            for (i64 group = 0; group < groups; group++) {
+                const Range rows = chunk(at.size(), groups, group);
+                const i64 row = at.begin - tiles.begin + rows.begin;
+                tile_product_of<0, winograd_tiles>(rows.size(), panels, v + point * cut.point_step + row * channels,
+                                                   channels, walk, packed + first * panel_step + point * point_weights,
+                                                   panel_step, s + point * sum_step + row * panels * lane_count);
+            }
+        }
+        for (i64 panel = 0; panel < panels; panel++) {
+            const i64 channel = first + panel;
+            f32* plane = y + n * yl.image() + channel * yl.plane();
+            for (i64 number = tiles.begin; number < tiles.end; number++) {
+                const WinogradTile tile = cut.tile<M>(number);
+                const auto transform = tile.is_low
+                                           ? tile.is_narrow ? winograd_output<M, 1, 1> : winograd_output<M, 1, 0>
+                                       : tile.is_narrow ? winograd_output<M, 0, 1>
+                                                        : winograd_output<M, 0, 0>;
+                transform(s + ((number - tiles.begin) * panels + panel) * lane_count, sum_step, out);
+                const Range rows = {tile.y, smaller(p.oh, tile.y + M - tile.is_low)};
+                const i64 columns = smaller(p.ow - tile.x, M - tile.is_narrow);
+                for (i64 oy = rows.begin; oy < rows.end; oy++) {
+                    finish_pixels(
+                        columns, out + (oy - rows.begin) * M * lane_count, lane_count, yl.channels_in(channel), y,
+                        {channel * lane_count, yl.offset(n, channel, oy, tile.x), lane_count}, lane_count, epilogue);
+                }
+                if (tile.x == 0) {
+                    write_halo(yl, rows, plane);
+                }
+            }
+            if (cut.tiles() == 0) {
+                write_halo(yl, {0, p.oh}, plane);
+            }
+        }
+    }
+}
+
+// The tasks of the blocks first, first + 1, ... that are under way at once: if a block is one part, it makes its V
+// itself; else tasks of winograd_inputs have made it.
+template <int M, class E>
+INLINE void winograd_task(const Conv2d& p, const WinogradCut& cut, i64 first, i64 task, const f32* x, const Blocked& xl,
+                          const f32* packed, f32* scratch, f32* y, const Blocked& yl, E epilogue) {
+    const i64 slot = task / cut.parts, part = task % cut.parts;
+    f32* v = cut.v(scratch, slot);
+    if (cut.parts == 1) {
+        for (i64 channel_block = 0; channel_block < cut.channel_blocks; channel_block++) {
+            winograd_inputs<M>(p, cut, first + slot, channel_block, x, xl, v);
+        }
+    }
+    winograd_outputs<M>(p, cut, first + slot, part, v, packed, cut.s(scratch, slot, part), y, yl, epilogue);
+}
+
+} // namespace CUVIL_ISA
+} // namespace cuvil
