@@ -108,9 +108,9 @@ void optimize(Program& program, const CompileOptions& options, Diagnostics& diag
     diag.stop_if_errors();
 }
 
-Lowered lower(Program program, std::vector<std::string> levels) try {
+Lowered lower(Program program, std::vector<std::string> levels, const CompileOptions& options) try {
     // From here on the target is known and no rewrite rule runs.
-    Plan plan = choose_algorithms(program);
+    Plan plan = choose_algorithms(program, {.least_bytes = options.optimize_for == OptimizeFor::Size});
     choose_layouts(program, plan); // adds `relayout` ops
     fuse_loops(program, plan);
     plan_memory(program, plan); // the program is frozen from here on
@@ -152,7 +152,7 @@ Program imported(const Source& source, const CompileOptions& options, Diagnostic
 
 Lowered planned(Program program, std::vector<std::string> levels, const CompileOptions& options) {
     tell(options, 3, "plan");
-    Lowered lowered = lower(std::move(program), std::move(levels));
+    Lowered lowered = lower(std::move(program), std::move(levels), options);
     bool is_asked = contains(options.print_after, "LowerToCXXPass") || contains(options.print_after, "all");
     if (options.dump && is_asked) options.dump("LowerToCXXPass", lowered.cxx.source_text());
     return lowered;

@@ -97,6 +97,7 @@ std::string arguments_of(const CompileOptions& options) {
     std::string levels;
     for (const std::string& level : options.levels) levels += (levels.empty() ? " --isa " : ",") + level;
     text += levels + " --opt-level " + options.opt_level;
+    if (options.optimize_for == OptimizeFor::Size) text += " --optimize-for size";
     for (const std::string& pass : options.disabled_passes) text += " --disable-pass " + pass;
     return text;
 }

@@ -29,7 +29,7 @@ Program imported(const Source& source, const CompileOptions& options, Diagnostic
 // Runs the passes; the program is the target-free result.
 void optimize(Program& program, const CompileOptions& options, Diagnostics& diag);
 // Plans an optimised program for the levels and writes its C++.
-Lowered lower(Program program, std::vector<std::string> levels);
+Lowered lower(Program program, std::vector<std::string> levels, const CompileOptions& options);
 // The same with progress, and the dump that the options ask for.
 Lowered planned(Program program, std::vector<std::string> levels, const CompileOptions& options);
 // What the module's manifest will say, before any code is made.

@@ -29,6 +29,10 @@ struct Source {
 // Static, Object: what a C program links, with the host inside. Header: the functions that it calls.
 enum class Emit { Module, Ir, Cxx, Llvm, Asm, Static, Object, Header };
 
+// What decides where one kernel is quicker and another one needs less: the time of a run, or the bytes of the file and
+// of the memory of a run.
+enum class OptimizeFor { Latency, Size };
+
 // What a compile tells on its way; for progress displays.
 struct Progress {
     int step, steps;
@@ -50,7 +54,8 @@ struct CompileOptions {
     std::string target = "cpu-x86-64";    // or "native": the best level of this CPU only
     std::vector<std::string> levels = {}; // of the target's, e.g. {"v3"}; empty: all
     std::string opt_level = "O2";         // O0..O3: compile effort, never other bits; O3 lets Clang work longer
-    unsigned jobs = 0;                    // threads that compile; 0: all cores. The file is the same for any number
+    OptimizeFor optimize_for = OptimizeFor::Latency;
+    unsigned jobs = 0; // threads that compile; 0: all cores. The file is the same for any number
     std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
     // All sizes of inputs by name, numbers and symbols, in place of what the model says: {"N", "3", "224", "224"}.
     std::map<std::string, std::vector<std::string>> dynamic_shapes = {};

@@ -15,6 +15,7 @@ def arguments(
     *,
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
+    optimize_for: str = "latency",
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
     use_cache: bool = True,
@@ -27,6 +28,8 @@ def arguments(
     """The options of a compilation in native form."""
     if isinstance(jobs, int) and jobs < 1:
         raise ValueError("jobs is a positive number or None")
+    if optimize_for not in ("latency", "size"):
+        raise ValueError(f'optimize_for is "latency" or "size", got {optimize_for!r}')
     native = _compiler.CompileArguments()
 
     def give(name: str, kind: str, value: Any, convert: Callable[[Any], Any]) -> None:
@@ -40,6 +43,7 @@ def arguments(
 
     give("target", "a str", target, as_it_is)
     give("opt_level", "a str", opt_level, as_it_is)
+    native.optimize_for = optimize_for
     give("levels", "a list of str or None", levels, _listed)
     give("jobs", "a positive number or None", jobs, lambda value: 0 if value is None else value)
     give("use_cache", "a bool", use_cache, as_it_is)
@@ -71,6 +75,7 @@ def compile(
     *,
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
+    optimize_for: str = "latency",
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
     use_cache: bool = True,
@@ -85,8 +90,9 @@ def compile(
 
     model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
     target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
-    opt_level: "O0" to "O3", effort of the compiler. jobs: threads that compile. use_cache: False compiles all code
-    anew, see `cuvil cache --help`. threads: how many a run may use.
+    opt_level: "O0" to "O3", effort of the compiler. optimize_for: "latency", the shortest run, or "size", the smallest
+    file and less memory while running. jobs: threads that compile. use_cache: False compiles all code anew, see
+    `cuvil cache --help`. threads: how many a run may use.
     input_shapes: fixes the sizes of inputs by name. dynamic_shapes: all sizes of inputs by name, a str for one that is
     open: {"x": ["N", 3, 224, 224]}. attachments: files that go into the module under their names.
     print_after: names of passes ("all"), whose IR is printed.
@@ -97,6 +103,7 @@ def compile(
     native = arguments(
         target=target,
         opt_level=opt_level,
+        optimize_for=optimize_for,
         levels=levels,
         jobs=jobs,
         use_cache=use_cache,

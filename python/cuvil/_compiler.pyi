@@ -5,6 +5,7 @@ class CompileArguments:
     def __init__(self) -> None: ...
     target: str
     opt_level: str
+    optimize_for: str
     levels: list[str]
     jobs: int
     use_cache: bool

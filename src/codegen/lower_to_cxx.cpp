@@ -38,6 +38,7 @@ constexpr std::string_view kernel_headers = R"(#include "kernels/attention.hpp"
 #include "kernels/softmax.hpp"
 #include "kernels/sort.hpp"
 #include "kernels/suppress.hpp"
+#include "kernels/winograd.hpp"
 )";
 
 class ProgramWriter {

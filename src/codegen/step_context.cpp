@@ -4,8 +4,7 @@
 
 namespace cuvil {
 
-std::string StepContext::buffer(const Value& value) const {
-    const int number = plan.buffer(value);
+std::string StepContext::buffer(int number) const {
     auto found = std::ranges::find(buffers, number);
     if (found == buffers.end()) found = buffers.insert(found, number);
     return fmt::format("buffer[{}]", found - buffers.begin());

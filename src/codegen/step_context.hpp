@@ -13,7 +13,8 @@ struct StepContext {
     std::vector<int>& buffers; // that the code turned out to need, by their numbers in the plan
 
     // "buffer[2]": the number of the buffer that holds the value.
-    std::string buffer(const Value& value) const;
+    std::string buffer(const Value& value) const { return buffer(plan.buffer(value)); }
+    std::string buffer(int number) const;
 };
 
 } // namespace cuvil

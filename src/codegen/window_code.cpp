@@ -2,6 +2,7 @@
 #include "codegen/step_writer.hpp"
 #include "ops/infer.hpp"
 #include "ops/views.hpp"
+#include "plan/winograd.hpp"
 
 namespace cuvil {
 namespace {
@@ -10,6 +11,7 @@ class WindowWriter : public StepWriter {
 public:
     using StepWriter::StepWriter;
     void emit_conv2d();
+    void emit_winograd();
     void emit_conv_transpose2d();
     void emit_conv_any();
     void emit_col2im();
@@ -19,6 +21,7 @@ public:
     void emit_global_avg_pool();
 
 private:
+    void declare_conv2d(const Dim& c, const Dim& k, const Dim& r, const Dim& s);
     void emit_epilogue(const Value* bias); // of blocked convolutions
     void declare_pool_any();
     std::string pool_work() const; // taps of all windows
@@ -33,19 +36,26 @@ void WindowWriter::emit_epilogue(const Value* bias) {
     out_.close("};");
 }
 
-// The kernels for f32 images in blocks. Of grouped convolutions `p` describes one group.
-void WindowWriter::emit_conv2d() {
+// The problem, from c to k channels, which may be those of one group.
+void WindowWriter::declare_conv2d(const Dim& c, const Dim& k, const Dim& r, const Dim& s) {
     Conv2dOp conv(*node_);
     const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
+    const Type &x = type(0), &y = result_type();
+    out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
+              ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
+              size(x.dim(0)), size(c), size(x.dim(2)), size(x.dim(3)), size(k), size(y.dim(2)), size(y.dim(3)), size(r),
+              size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+}
+
+// The kernels for f32 images in blocks.
+void WindowWriter::emit_conv2d() {
+    Conv2dOp conv(*node_);
     const Type &x = type(0), &y = result_type();
     const Value& weight = conv.weight(); // packed: [panel][channel block][r][s][channel][16]
     const Dim &r = weight.type().dim(2), &s = weight.type().dim(3);
     int64_t groups = kernel() == "conv2d_grouped" ? conv.groups() : 1;
     Dim c = Dim::floordiv(x.dim(1), groups), k = Dim::floordiv(y.dim(1), groups);
-    out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
-              ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
-              size(x.dim(0)), size(c), size(x.dim(2)), size(x.dim(3)), size(k), size(y.dim(2)), size(y.dim(3)), size(r),
-              size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+    declare_conv2d(c, k, r, s);
     out_.line("const auto xl = {};", kernel() == "conv2d_padded" ? padded(x) : blocked(x));
     out_.line("const auto yl = {};", blocked(y));
     input("x", conv.x());
@@ -76,6 +86,34 @@ void WindowWriter::emit_conv2d() {
         out_.line("    w + group * packed_conv_size(p.k, p.c, p.r, p.s, 16), y + offset, yl, in_group);");
         out_.close("});");
     }
+}
+
+// By fewer multiplications, some blocks of tiles at once.
+void WindowWriter::emit_winograd() {
+    Conv2dOp conv(*node_);
+    const Type &x = type(0), &y = result_type();
+    declare_conv2d(x.dim(1), y.dim(1), 3, 3);
+    out_.line("const auto xl = {};", blocked(x));
+    out_.line("const auto yl = {};", blocked(y));
+    input("x", conv.x());
+    input("w", conv.weight());
+    output();
+    out_.line("f32* scratch = f.at<f32>({});", c_.buffer(c_.step.scratch));
+    emit_epilogue(conv.bias());
+    int64_t tile = winograd_tile(kernel());
+    out_.line("const WinogradCut cut = cut_winograd<{}>(p);", tile);
+    out_.open("for (i64 first = 0; first < cut.blocks; first += cut.at_once) {{");
+    out_.line("const i64 blocks = smaller(cut.at_once, cut.blocks - first);");
+    out_.open("if (cut.parts > 1) {{");
+    out_.open("f.parallel(blocks * cut.channel_blocks, blocks * cut.block_size, [=](i64 i) {{");
+    out_.line("const i64 slot = i / cut.channel_blocks, channel_block = i % cut.channel_blocks;");
+    out_.line("winograd_inputs<{}>(p, cut, first + slot, channel_block, x, xl, cut.v(scratch, slot));", tile);
+    out_.close("});");
+    out_.close("}");
+    out_.open("f.parallel(blocks * cut.parts, blocks * cut.block_size * p.k, [=](i64 task) {{");
+    out_.line("winograd_task<{}>(p, cut, first, task, x, xl, w, scratch, y, yl, epilogue);", tile);
+    out_.close("});");
+    out_.close("}");
 }
 
 // f32 images in blocks, too. The pads are what is cut from the result.
@@ -232,6 +270,8 @@ const KernelCode rows[] = {
     {"conv2d_padded", write<&WindowWriter::emit_conv2d>},
     {"conv2d_grouped", write<&WindowWriter::emit_conv2d>},
     {"conv2d_narrow", write<&WindowWriter::emit_conv2d>},
+    {"conv2d_winograd2", write<&WindowWriter::emit_winograd>},
+    {"conv2d_winograd4", write<&WindowWriter::emit_winograd>},
     {"conv_transpose_any", write<&WindowWriter::emit_conv_any>},
     {"conv_transpose_blocked", write<&WindowWriter::emit_conv_transpose2d>},
     {"conv_any", write<&WindowWriter::emit_conv_any>},

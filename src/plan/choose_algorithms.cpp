@@ -2,6 +2,7 @@
 #include "plan/pack.hpp"
 #include "plan/plan.hpp"
 #include "plan/views.hpp"
+#include "plan/winograd.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -37,7 +38,8 @@ Value& derived_weight(Rewriter& edit, const Value& of, std::string_view suffix, 
 
 class Chooser {
 public:
-    Chooser(Program& program, FuncIR& function, Plan& plan) : edit_(program, function), plan_(plan) {}
+    Chooser(Program& program, FuncIR& function, const ChoiceOptions& options, Plan& plan)
+        : edit_(program, function), options_(options), plan_(plan) {}
 
     void choose(Region& region) {
         for (const auto& node : region.nodes()) {
@@ -77,11 +79,32 @@ private:
             return "conv2d_narrow";
         }
         if (groups > 1 && (c % 16 != 0 || k / groups % 16 != 0)) return "conv_any";
+        if (is_plain_3x3(node) && groups == 1 && !options_.least_bytes) {
+            std::string_view kernel = winograd_kernel(c, k, node.result().type().dim(2), node.result().type().dim(3));
+            if (!kernel.empty()) return take_winograd(node, kernel, c, k, floats(*weights));
+        }
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
         set_packed(node, w, block == 1 ? "packed1" : "packed16", type,
                    pack_convolution(k, c, r, s, block, floats(*weights)));
         return block == 1 ? "conv2d_padded" : groups == 1 ? "conv2d_blocked" : "conv2d_grouped";
+    }
+
+    std::string take_winograd(OpNode& node, std::string_view kernel, int64_t c, int64_t k,
+                              const std::vector<float>& weights) {
+        int64_t tile = winograd_tile(kernel), points = tile + 2;
+        Type type = Type::tensor(DType::F32, {(k + 15) / 16, points * points, (c + 15) / 16 * 16, 16});
+        set_packed(node, *node.operand(1), kernel.substr(kernel.find('_') + 1), type,
+                   pack_winograd_convolution(tile, k, c, weights));
+        return std::string(kernel);
+    }
+
+    // A window of 3 x 3 that moves by one pixel.
+    static bool is_plain_3x3(const OpNode& node) {
+        using Ints = std::vector<int64_t>;
+        const Type& w = node.operand(1)->type();
+        return w.dim(2).is(3) && w.dim(3).is(3) && node.get<Ints>("strides") == Ints{1, 1} &&
+               node.get<Ints>("dilations") == Ints{1, 1};
     }
 
     std::string choose_conv_transpose(OpNode& node) {
@@ -194,6 +217,7 @@ private:
     }
 
     Rewriter edit_;
+    const ChoiceOptions& options_;
     Plan& plan_;
 };
 
@@ -302,7 +326,7 @@ const OpNode* first_without_code(const Region& region) {
     return nullptr;
 }
 
-Plan choose_algorithms(Program& program) {
+Plan choose_algorithms(Program& program, const ChoiceOptions& options) {
     Diagnostics diag;
     std::set<std::string> told;
     for (const auto& function : program.functions()) {
@@ -313,7 +337,8 @@ Plan choose_algorithms(Program& program) {
     }
     diag.stop_if_errors();
     Plan plan;
-    for (const auto& function : program.functions()) Chooser(program, *function, plan).choose(function->body());
+    for (const auto& function : program.functions())
+        Chooser(program, *function, options, plan).choose(function->body());
     return plan;
 }
 

@@ -4,6 +4,7 @@
 #include "kernels/conv_transpose.hpp"
 #include "kernels/depthwise.hpp"
 #include "kernels/gemm.hpp"
+#include "kernels/winograd.hpp"
 
 namespace cuvil {
 
@@ -25,6 +26,24 @@ std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, 
     std::vector<float> packed(static_cast<size_t>(packed_narrow_size(k, width, r, s)));
     pack_narrow(k, width, r, s, weights.data(), packed.data());
     return packed;
+}
+
+namespace {
+
+template <int Tile> std::vector<float> at_points(int64_t k, int64_t c, std::span<const float> weights) {
+    std::vector<float> packed(static_cast<size_t>(packed_winograd_size<Tile>(k, c)));
+    pack_winograd<Tile>(k, c, weights.data(), packed.data());
+    return packed;
+}
+
+} // namespace
+
+std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c, std::span<const float> weights) {
+    return tile == 4 ? at_points<4>(k, c, weights) : at_points<2>(k, c, weights);
+}
+
+int64_t winograd_scratch_bytes(int64_t tile, int64_t c) {
+    return (tile == 4 ? winograd_scratch<4>(c) : winograd_scratch<2>(c)) * static_cast<int64_t>(sizeof(float));
 }
 
 std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,

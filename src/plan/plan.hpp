@@ -24,6 +24,7 @@ struct Step {
     OpNode* anchor = nullptr;   // the kernel's or control flow's node; nullptr for a loop
     std::vector<OpNode*> fused; // elementwise nodes in order, the last of which makes the step's result
     std::vector<Value*> outputs;
+    int scratch = -1;                // the buffer that the kernel works in; -1: it needs none
     std::vector<RegionPlan> regions; // control flow: a plan for each region
 };
 
@@ -103,10 +104,14 @@ struct Plan {
 // The first op that a pass would have taken apart, for it has no code of its own; nullptr if there is none.
 const OpNode* first_without_code(const Region& region);
 
+struct ChoiceOptions {
+    bool least_bytes = false; // no kernel that needs larger weights than another, however much quicker it is
+};
+
 // Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` and `view` nodes.
 // Throws Refused for dtypes that no kernel computes in, for strings that do more than pass through, and for ops without
 // code.
-Plan choose_algorithms(Program& program);
+Plan choose_algorithms(Program& program, const ChoiceOptions& options = {});
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);
 // Cuts each region into steps: epilogues of kernels, loops over chains of elementwise ops and broadcasts.

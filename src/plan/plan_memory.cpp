@@ -3,6 +3,8 @@
 // symbolic dimensions. What has a size that only data shows comes from the host while running.
 #include "plan/plan.hpp"
 
+#include "plan/pack.hpp"
+#include "plan/winograd.hpp"
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
@@ -229,7 +231,14 @@ private:
                 bind_results(*out->producer());
                 make(*out, time_);
             }
+            if (int64_t bytes = scratch_of(step)) step.scratch = add_slot(Dim(bytes));
         }
+    }
+
+    int64_t scratch_of(const Step& step) const {
+        auto kernel = plan_.kernels.find(step.anchor);
+        int64_t tile = kernel == plan_.kernels.end() ? 0 : winograd_tile(kernel->second);
+        return tile == 0 ? 0 : winograd_scratch_bytes(tile, *step.anchor->operand(0)->type().dim(1).constant());
     }
 
     void visit_control(Step& step) {

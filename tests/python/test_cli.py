@@ -129,6 +129,7 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "--target", "cpu-x86-46"], "did you mean cpu-x86-64"),
         (["compile", "m.cuir", "--emit", "exe"], "module, ir, cxx, llvm, asm, static, obj, header"),
         (["compile", "m.cuir", "--opt-level", "O9"], "O0, O1, O2 and O3"),
+        (["compile", "m.cuir", "--optimize-for", "fun"], "latency"),
         (["compile", "m.cuir", "--input-shape", "x"], "NAME:1x3x224x224"),
         (["compile", "m.cuir", "--input-shape", "x:1x-3"], "no shape"),
         (["compile", "m.cuir", "--dynamic", "x"], "NAME:N,3,H,W"),

@@ -80,6 +80,8 @@ def test_wrong_calls(tmp_path: Path):
         cuvil.compile(MLP.encode(), target="gpu")
     with pytest.raises(cuvil.Unsupported, match="v9"):
         cuvil.compile(MLP.encode(), levels=["v9"])
+    with pytest.raises(ValueError, match='optimize_for is "latency" or "size", got 5'):
+        cuvil.compile(MLP.encode(), optimize_for=5)
     with pytest.raises(TypeError):
         cuvil.compile(MLP.encode(), unknown=1)
 

@@ -44,6 +44,9 @@ void CompileArguments::add_to(CLI::App& verb) {
         ->allow_extra_args(false);
     verb.add_option("-O,--opt-level", opt_level_, "O0 to O3: effort of the compiler, never other results (default: O2)")
         ->option_text("LEVEL");
+    verb.add_option("--optimize-for", optimize_for_,
+                    "latency (default): the shortest run; size: the smallest file, and less memory while running")
+        ->option_text("WHAT");
     verb.add_option("-j,--jobs", jobs_,
                     "Threads that compile (default: all cores); the file is the same for any number")
         ->check(number_from(1u))
@@ -85,6 +88,8 @@ CompileOptions CompileArguments::options(Console& console) const {
     options.opt_level = opt_level_.size() == 1 ? "O" + opt_level_ : opt_level_;
     if (!contains({"O0", "O1", "O2", "O3"}, options.opt_level))
         throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
+    options.optimize_for = choice<OptimizeFor>("--optimize-for", optimize_for_,
+                                               {{"latency", OptimizeFor::Latency}, {"size", OptimizeFor::Size}});
     options.jobs = jobs_;
     if (!no_cache_) options.cache_folder = default_cache_folder();
 

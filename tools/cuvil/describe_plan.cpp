@@ -46,7 +46,7 @@ Json planned_manifest(Program program, const std::filesystem::path& model, Diagn
     return reproducible({.path = model}, {}, [&](const CompileOptions& options) {
         optimize(program, options, diag);
         tell(options, 3, "plan");
-        return Json::parse(manifest_of(lower(std::move(program), levels_of(options)), options));
+        return Json::parse(manifest_of(lower(std::move(program), levels_of(options), options), options));
     });
 }
 

@@ -33,6 +33,7 @@ CompileOptions options_of(const CompileArguments& a, Shared& shared) {
     options.target = a.target;
     options.levels = a.levels;
     options.opt_level = a.opt_level;
+    options.optimize_for = a.optimize_for == "size" ? OptimizeFor::Size : OptimizeFor::Latency;
     options.jobs = a.jobs;
     if (a.use_cache) options.cache_folder = default_cache_folder();
     options.input_shapes = a.input_shapes;

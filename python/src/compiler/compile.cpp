@@ -32,6 +32,7 @@ void bind_compile(nb::module_& m) {
         .def(nb::init<>())
         .def_rw("target", &CompileArguments::target)
         .def_rw("opt_level", &CompileArguments::opt_level)
+        .def_rw("optimize_for", &CompileArguments::optimize_for)
         .def_rw("levels", &CompileArguments::levels)
         .def_rw("jobs", &CompileArguments::jobs)
         .def_rw("use_cache", &CompileArguments::use_cache)

@@ -29,7 +29,7 @@ std::shared_ptr<Lowered> lower_program(const Program& program, const std::vector
         raise(PyExc_ValueError, "%s has no code of its own; lower what cuvil.ir.run_passes returns",
               std::string(node->op()).c_str());
     const nb::gil_scoped_release release;
-    return std::make_shared<Lowered>(lower(copy_of(program), levels_of({.levels = levels})));
+    return std::make_shared<Lowered>(lower(copy_of(program), levels_of({.levels = levels}), {}));
 }
 
 nb::bytes compile_lowered(const Lowered& lowered, const CompileArguments& arguments) {
