@@ -1,5 +1,7 @@
 #include "artifact/manifest.hpp"
 
+#include "plan/cost.hpp"
+
 #include <nlohmann/json.hpp>
 
 namespace cuvil {
@@ -76,6 +78,17 @@ std::string kernel_name(const Step& step, const Plan& plan) {
     return is_family ? std::string(step.anchor->op()) : kernel->second;
 }
 
+// What is not zero of it; nothing where sizes do not fit 64 bits.
+Json describe_work(const Plan& plan, const Step& step) try {
+    Json out = Json::object();
+    const Work work = work_of(plan, step);
+    for (const auto& [name, member] : work_members)
+        if (!(work.*member).is(0)) out[name] = (work.*member).text();
+    return out;
+} catch (const DimOverflow&) {
+    return Json::object();
+}
+
 // All steps in order; those of a region, one deeper, behind the control flow that they belong to.
 void describe_steps(const Plan& plan, const RegionPlan& region, int depth, ValueNames& names, Json& out) {
     for (const Step& step : region.steps) {
@@ -92,7 +105,8 @@ void describe_steps(const Plan& plan, const RegionPlan& region, int depth, Value
                        {"kernel", kernel_name(step, plan)},
                        {"ops", ops},
                        {"reads", reads},
-                       {"writes", writes}});
+                       {"writes", writes},
+                       {"work", describe_work(plan, step)}});
         for (const RegionPlan& inner : step.regions) describe_steps(plan, inner, depth + 1, names, out);
     }
 }

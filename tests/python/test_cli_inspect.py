@@ -14,11 +14,20 @@ import cuvil
 def test_parts_of_a_module(cli, mlp_file: Path):
     assert re.search(r"^operators\n +1  matmul\n +1  relu\n$", cli("inspect", mlp_file, "--ops").stdout)
     kernels = cli("inspect", mlp_file, "--kernels").stdout
-    assert re.search(r"^ +\d+  \w+ +matmul relu +f32\[N,3\]", kernels, re.MULTILINE)
+    assert re.search(r"^ +\d+ +\?  +\w+ +matmul relu +f32\[N,3\]", kernels, re.MULTILINE)
     assert "operators" not in kernels
     both = cli("inspect", mlp_file, "--ops", "--memory").stdout
     assert "operators" in both
     assert "memory" in both
+
+
+def test_estimates_of_the_planner(cli, mlp_file: Path):
+    (wide,) = json.loads(cli("inspect", mlp_file, "--kernels", "--size", "N=100000", "--json").stdout)["estimates"]
+    (one,) = json.loads(cli("inspect", mlp_file, "--kernels", "--size", "N=1", "--json").stdout)["estimates"]
+    assert wide["seconds"] > 1000 * one["seconds"] > 0
+    assert 0 < one["share_of_peak"] <= wide["share_of_peak"] <= 1
+    text = cli("inspect", mlp_file, "--kernels", "--size", "N=100000").stdout
+    assert re.search(r"^ +\d+ +[\d.]+ (us|ms) +\d+ %  \w+ +matmul relu", text, re.MULTILINE)
 
 
 def test_memory(cli, mlp_file: Path):
@@ -34,7 +43,7 @@ def test_memory(cli, mlp_file: Path):
     wrong = cli("inspect", mlp_file, "--memory", "--size", "M=8")
     assert wrong.returncode == 2
     assert "no open size 'M'" in wrong.stderr
-    assert "--size requires --memory" in cli("inspect", mlp_file, "--size", "N=8").stderr
+    assert "--size is for --memory and --kernels" in cli("inspect", mlp_file, "--size", "N=8").stderr
     huge = cli("inspect", mlp_file, "--memory", "--size", f"N={1 << 62}")
     assert huge.returncode == 0
     assert re.search(r"peak +\?", huge.stdout)
@@ -80,7 +89,7 @@ def test_names_and_sums(cli, tmp_path: Path):
     (tmp_path / "m.cuir").write_text(text)
     done = cli("inspect", "m.cuir", "--kernels", "--memory")
     assert done.returncode == 0, done.stderr
-    assert re.search(r" +\d+ +reduce_max +reduce_max ", done.stdout)
+    assert re.search(r" +\d+ +\? +reduce_max +reduce_max ", done.stdout)
     (formula,) = re.findall(r"workspace +\? +(.*)", done.stdout)
     assert formula.count("N") == 1
 

@@ -1,6 +1,7 @@
 #include "describe_plan.hpp"
 
 #include "console.hpp"
+#include "plan/cost.hpp"
 #include "runtime/dtypes.hpp"
 #include "src/reproducer.hpp"
 #include "src/stages.hpp"
@@ -38,6 +39,26 @@ std::optional<int64_t> bytes_of(const Json& port, const Sizes& sizes) {
 
 Json number_or_null(const std::optional<int64_t>& value) { return value ? Json(*value) : Json(); }
 
+// Nothing where a size is not given.
+std::optional<Estimate> estimate_of(const Json& step, const Sizes& sizes) {
+    if (!step.contains("work")) return std::nullopt; // of a module from an older compiler
+    const Json& formulas = step.at("work");
+    Work work;
+    for (const auto& [name, member] : work_members) {
+        if (!formulas.contains(name)) continue;
+        const std::optional<int64_t> value = value_of(formulas.at(name).get<std::string>(), sizes);
+        if (!value) return std::nullopt;
+        work.*member = Dim(*value);
+    }
+    return estimate(work);
+}
+
+std::string estimate_text(const Json& estimate) {
+    if (estimate.at("seconds").is_null()) return fmt::format("{:>9}  {:>5}  ", "?", "");
+    return fmt::format("{:>9}  {:>3.0f} %  ", duration_text(estimate.at("seconds").get<double>()),
+                       100 * estimate.at("share_of_peak").get<double>());
+}
+
 std::string bytes_text(const Json& bytes) { return bytes.is_null() ? "?" : size_text(bytes.get<uint64_t>()); }
 
 } // namespace
@@ -62,9 +83,9 @@ std::string ops_text(const Json& manifest) {
     return text;
 }
 
-std::string kernels_text(const Json& manifest) {
+std::string kernels_text(const Json& manifest, const Json& estimates) {
     struct Line {
-        std::string number, kernel, ops, writes, name;
+        std::string number, estimate, kernel, ops, writes, name;
     };
     std::vector<Line> lines;
     size_t kernel_width = 0, ops_width = 0, writes_width = 0;
@@ -73,17 +94,31 @@ std::string kernels_text(const Json& manifest) {
         for (const Json& value : step.value("writes", Json::array()))
             writes += (writes.empty() ? "" : " ") + value.at("type").get<std::string>();
         const std::string indent(2 * step.value("depth", size_t{0}), ' ');
-        lines.push_back({step.at("number").dump(), indent + step.at("kernel").get<std::string>(),
-                         joined(step.at("ops")), writes, step.at("name").get<std::string>()});
+        lines.push_back({step.at("number").dump(),
+                         lines.size() < estimates.size() ? estimate_text(estimates[lines.size()]) : "",
+                         indent + step.at("kernel").get<std::string>(), joined(step.at("ops")), writes,
+                         step.at("name").get<std::string>()});
         kernel_width = std::max(kernel_width, lines.back().kernel.size());
         ops_width = std::max(ops_width, lines.back().ops.size());
         writes_width = std::max(writes_width, lines.back().writes.size());
     }
     std::string text;
     for (const Line& line : lines)
-        text += fmt::format("  {:>4}  {:<{}}  {:<{}}  {:<{}}  {}\n", line.number, line.kernel, kernel_width, line.ops,
-                            ops_width, line.writes, writes_width, line.name);
+        text += fmt::format("  {:>4}  {}{:<{}}  {:<{}}  {:<{}}  {}\n", line.number, line.estimate, line.kernel,
+                            kernel_width, line.ops, ops_width, line.writes, writes_width, line.name);
     return text;
+}
+
+Json estimates_json(const Json& manifest, const Sizes& sizes) {
+    expect_open(sizes, open_sizes(manifest.at("dims").get<std::vector<std::string>>()));
+    Json out = Json::array();
+    for (const Json& step : manifest.at("steps")) {
+        const std::optional<Estimate> found = estimate_of(step, sizes);
+        out.push_back({{"number", step.at("number")},
+                       {"seconds", found ? Json(found->nanoseconds * 1e-9) : Json()},
+                       {"share_of_peak", found ? Json(found->share_of_peak) : Json()}});
+    }
+    return out;
 }
 
 Json memory_json(const Json& manifest, const Sizes& sizes) {

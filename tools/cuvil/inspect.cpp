@@ -38,18 +38,23 @@ std::string parts_text(const Options& o, const Description& description) {
         add("operators", ops_text(json.at("manifest")));
     }
     if (!json.contains("manifest")) return text;
-    if (o.kernels) add("steps: number, kernel, ops, result with its layout, name", kernels_text(json.at("manifest")));
+    if (o.kernels)
+        add("steps: number, time and share of the peak as estimated for one core with AVX-512, kernel, ops, result "
+            "with its layout, name",
+            kernels_text(json.at("manifest"), json.at("estimates")));
     if (o.memory) add("memory", memory_text(json.at("memory")));
     return text;
 }
 
 int inspect(const Options& o, Console& console) {
+    if (!o.sizes.empty() && !o.memory && !o.kernels) throw UsageError("--size is for --memory and --kernels");
     const Sizes sizes = parse_symbols(o.sizes);
     Description description = holds_module(o.file) ? describe_module(o.file, o.check) : describe_model(o.file);
     if (description.json.contains("manifest")) {
         const auto& manifest = description.json.at("manifest");
         try {
             if (!o.graph.empty()) write_graph(o, manifest, console);
+            if (o.kernels) description.json["estimates"] = estimates_json(manifest, sizes);
             if (o.memory) description.json["memory"] = memory_json(manifest, sizes);
             if (!o.json && (o.ops || o.wants_plan())) description.text = parts_text(o, description);
         } catch (const nlohmann::ordered_json::exception& error) {
@@ -72,12 +77,11 @@ Action add_inspect(CLI::App& verb) {
     verb.add_flag("--json", o->json, "As JSON");
     verb.add_flag("--check", o->check, "Hash the weights of a module too, which loading does not");
     verb.add_flag("--ops", o->ops, "Only the operators and how often they occur");
-    verb.add_flag("--kernels", o->kernels, "Only the steps: kernel, ops in it, layout of its result");
-    auto* memory = verb.add_flag("--memory", o->memory,
-                                 "Only the memory of a run: the workspace's formula, and the peak for sizes");
-    add_repeatable(verb, "--size", o->sizes, "An open size, as N=8, for --memory; repeatable")
-        ->option_text("NAME=N")
-        ->needs(memory);
+    verb.add_flag("--kernels", o->kernels,
+                  "Only the steps: time as estimated, kernel, ops in it, layout of its result");
+    verb.add_flag("--memory", o->memory, "Only the memory of a run: the workspace's formula, and the peak for sizes");
+    add_repeatable(verb, "--size", o->sizes, "An open size, as N=8, for --memory and --kernels; repeatable")
+        ->option_text("NAME=N");
     verb.add_option("--graph", o->graph, "Write the steps as an ONNX graph, which Netron shows")->option_text("FILE");
     verb.footer(R"(
 Of a model: inputs, outputs, operators with their counts, whether it can be compiled: it is planned as for compiling, but
