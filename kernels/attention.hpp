@@ -63,11 +63,12 @@ template <int Rows, int Panels>
             sum[r][p] = full ? load(from) : load_lanes(from, columns - p * lane_count);
         }
     }
+    Ahead ahead = own_weights(packed);
     for (; k >= 4; k -= 4) {
-        tile_steps<4>(sum, row, row_step, packed, panel_step);
+        tile_steps<4>(sum, row, row_step, packed, panel_step, ahead);
     }
     for (; k > 0; k--) {
-        tile_steps<1>(sum, row, row_step, packed, panel_step);
+        tile_steps<1>(sum, row, row_step, packed, panel_step, ahead);
     }
     UNROLL for (int r = 0; r < Rows; r++) {
         UNROLL for (int p = 0; p < Panels; p++) {

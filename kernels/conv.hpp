@@ -135,7 +135,7 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
             const i64 ox = cut.is_column ? 0 : pixels.begin;
             const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
             tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights, panel_step,
-                                                       out);
+                                                       own_weights(weights), out);
             for (i64 panel = 0; panel < panels; panel++) {
                 const i64 block = first + panel;
                 const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};

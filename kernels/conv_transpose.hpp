@@ -154,7 +154,8 @@ INLINE void conv_transpose_task(const Conv2d& p, i64 task, const f32* x, const B
                 for (i64 t = 0; t < tiles; t++) {
                     const Range range = chunk(pixels, tiles, t);
                     const f32* window = x + xl.offset(n, 0, iy, ix + range.begin);
-                    tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step, out);
+                    tile_product_of<16, T>(range.size(), panels, window, lane_count, walk, weights, panel_step,
+                                           own_weights(weights), out);
                     for (i64 panel = 0; panel < panels; panel++) {
                         const i64 block = first + panel;
                         const i64 ox = phase + range.begin * p.stride_w;

@@ -37,6 +37,15 @@ struct Walk {
     i64 run;
 };
 
+// What a tile brings to the caches while it is computed: lines of its panels' weights from `first` on, and `step` elements further
+// for each 4 steps of k.
+struct Ahead {
+    const f32* first;
+    i64 step;
+};
+// The tile's own weights, before it needs them.
+INLINE Ahead own_weights(const f32* packed) { return {packed + 1024, 4 * lane_count}; }
+
 // Hides where a pointer comes from. Without this LLVM recomputes the row pointers from one another in the inner loop,
 // and spills the accumulators.
 INLINE void hide_origin(const f32*& p) { asm("" : "+r"(p)); }
@@ -56,13 +65,13 @@ template <int Rows, int Panels> INLINE void end_step([[maybe_unused]] vec<f32> (
 // `Steps` steps of k for a tile; row[i] points to the value of row 3 i.
 template <int Steps, int Rows, int Panels, int Anchors>
 INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors], i64 row_step, const f32*& packed,
-                       i64 panel_step) {
+                       i64 panel_step, Ahead& ahead) {
     UNROLL for (int step = 0; step < Steps; step++) {
         end_step(sum);
         vec<f32> weights[Panels];
         UNROLL for (int p = 0; p < Panels; p++) {
             weights[p] = load(packed + step * lane_count + p * panel_step);
-            __builtin_prefetch(reinterpret_cast<const u8*>(packed + step * lane_count + p * panel_step) + 4096);
+            __builtin_prefetch(ahead.first + step * lane_count + p * panel_step);
         }
         UNROLL for (int r = 0; r < Rows; r++) {
             vec<f32> value = splat(row[r / 3][r % 3 * row_step + step]);
@@ -71,6 +80,8 @@ INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors]
     }
     packed += Steps * lane_count;
     hide_origin(packed);
+    ahead.first += Steps == 4 ? ahead.step : ahead.step / 4;
+    hide_origin(ahead.first);
     UNROLL for (int anchor = 0; anchor < Anchors; anchor++) {
         row[anchor] += Steps;
         hide_origin(row[anchor]);
@@ -82,7 +93,7 @@ INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors]
 // else 0.
 template <int Rows, int Panels, int Run>
 [[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
-                                    f32* out) {
+                                    Ahead ahead, f32* out) {
     // Rows are addressed from every third one, so that an address is a register plus 0, 1 or 2 times the step.
     constexpr int anchors = (Rows + 2) / 3;
     const i64 run = Run > 0 ? Run : walk.run;
@@ -103,11 +114,11 @@ template <int Rows, int Panels, int Run>
                 }
                 i64 left = run;
                 for (; left >= 4; left -= 4) {
-                    tile_steps<4>(sum, row, row_step, packed, panel_step);
+                    tile_steps<4>(sum, row, row_step, packed, panel_step, ahead);
                 }
                 if constexpr (Run % 4 != 0 || Run == 0) {
                     for (; left > 0; left--) {
-                        tile_steps<1>(sum, row, row_step, packed, panel_step);
+                        tile_steps<1>(sum, row, row_step, packed, panel_step, ahead);
                     }
                 }
             }
@@ -121,12 +132,12 @@ template <int Rows, int Panels, int Run>
 // tile_product with run-time numbers of rows and panels, of those that occur in `T`.
 template <int Run, Tiles T, Tile Size = T.first()>
 INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const f32* packed,
-                            i64 panel_step, f32* out) {
+                            i64 panel_step, Ahead ahead, f32* out) {
     if constexpr (Size.rows > 0) {
         if (rows == Size.rows && panels == Size.panels) {
-            tile_product<Size.rows, Size.panels, Run>(a, row_step, walk, packed, panel_step, out);
+            tile_product<Size.rows, Size.panels, Run>(a, row_step, walk, packed, panel_step, ahead, out);
         } else {
-            tile_product_of<Run, T, T.next(Size)>(rows, panels, a, row_step, walk, packed, panel_step, out);
+            tile_product_of<Run, T, T.next(Size)>(rows, panels, a, row_step, walk, packed, panel_step, ahead, out);
         }
     }
 }
@@ -234,9 +245,11 @@ INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, 
             const Range rows = chunk(g.m, cut.tiles, t);
             const f32* a_rows = a + rows.begin * g.lda;
             if (g.m == 1) {
-                tile_product_of<Run, T.one_row>(1, panels, a_rows, g.lda, walk, weights, panel_step, out);
+                tile_product_of<Run, T.one_row>(1, panels, a_rows, g.lda, walk, weights, panel_step,
+                                                own_weights(weights), out);
             } else {
-                tile_product_of<Run, T.rows>(rows.size(), panels, a_rows, g.lda, walk, weights, panel_step, out);
+                tile_product_of<Run, T.rows>(rows.size(), panels, a_rows, g.lda, walk, weights, panel_step,
+                                             own_weights(weights), out);
             }
             const f32* sums = out;
             for (i64 row = rows.begin; row < rows.end; row++) {

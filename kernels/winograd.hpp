@@ -354,12 +354,18 @@ INLINE void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block,
             const Range of_image = cut.tiles_at<M>(point);
             const Range at = {larger(tiles.begin, of_image.begin), smaller(tiles.end, of_image.end)};
             const i64 groups = ceil_div(larger(0, at.size()), winograd_tiles.rows);
+            // The products of a point bring the weights of the next one to the cache, each group of rows a part of
+            // them.
+            const f32* weights = packed + first * panel_step + point * point_weights;
+            const f32* next =
+                point + 1 < winograd_products<M> ? weights + point_weights : packed + (first + panels) * panel_step;
             for (i64 group = 0; group < groups; group++) {
+                const Ahead ahead = {next + point_weights / groups * group, 4 * lane_count / groups};
                 const Range rows = chunk(at.size(), groups, group);
                 const i64 row = at.begin - tiles.begin + rows.begin;
                 tile_product_of<0, winograd_tiles>(rows.size(), panels, v + point * cut.point_step + row * channels,
-                                                   channels, walk, packed + first * panel_step + point * point_weights,
-                                                   panel_step, s + point * sum_step + row * panels * lane_count);
+                                                   channels, walk, weights, panel_step, ahead,
+                                                   s + point * sum_step + row * panels * lane_count);
             }
         }
         for (i64 panel = 0; panel < panels; panel++) {
