@@ -91,6 +91,20 @@ constexpr i64 time_of_product(i64 m, i64 all_panels, i64 k, i64 rows, i64 panels
     return all_panels / panels * bundle(panels) + (rest > 0 ? bundle(rest) : 0);
 }
 
+// All sizes up to one, as a set of Tiles.
+constexpr u32 all_up_to(i64 count) { return (u32(2) << count) - 2; }
+// The sizes of `total` things, if that is known, in as few parts of at most `largest` as there can be: all as large as
+// each other, or one larger.
+constexpr u32 sizes_in_parts(i64 total, i64 largest) {
+    const i64 parts = larger(1, ceil_div(total, largest));
+    return total == unknown ? all_up_to(largest)
+                            : (u32(1) << total / parts | u32(1) << ceil_div(total, parts)) & ~u32(1);
+}
+// The same, each `size` and the last one what is left over.
+constexpr u32 sizes_with_rest(i64 total, i64 size) {
+    return total == unknown ? all_up_to(size) : (u32(1) << size | u32(1) << total % size) & ~u32(1);
+}
+
 // The tiles by which c[m][n] = a[m][k] b[k][n] takes the shortest time by the estimate; each size may be `unknown`.
 constexpr Tiles choose_tiles(i64 m, i64 n, i64 k) {
     // A size that is not known counts as one of many tiles.
@@ -107,13 +121,8 @@ constexpr Tiles choose_tiles(i64 m, i64 n, i64 k) {
             best_time = time, best_rows = rows, best_panels = panels;
         }
     }
-    const auto up_to = [](i64 count) { return (u32(2) << count) - 2; };
-    const i64 groups = ceil_div(usual_m, best_rows);
-    const u32 row_counts =
-        m == unknown ? up_to(best_rows) : u32(1) << usual_m / groups | u32(1) << ceil_div(usual_m, groups);
-    const u32 panel_counts =
-        n == unknown ? up_to(best_panels) : u32(1) << best_panels | (u32(1) << all_panels % best_panels & ~u32(1));
-    return {best_rows, best_panels, row_counts, panel_counts};
+    return {best_rows, best_panels, sizes_in_parts(m == unknown ? m : usual_m, best_rows),
+            sizes_with_rest(n == unknown ? n : all_panels, best_panels)};
 }
 
 } // namespace CUVIL_ISA

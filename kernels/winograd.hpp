@@ -164,11 +164,6 @@ inline constexpr i64 most_winograd_blocks = 16, most_winograd_parts = 8;
 // Two panels where registers of 16 lanes hold their sums, else one.
 inline constexpr i64 winograd_panels = rows_that_fit(2) > 2 ? 2 : 1;
 
-// The tiles of the products at the points; how many rows are left over shows at run time.
-inline constexpr Tiles winograd_tiles = {rows_that_fit(winograd_panels), winograd_panels,
-                                         (u32(2) << rows_that_fit(winograd_panels)) - 2,
-                                         (u32(2) << winograd_panels) - 2};
-
 // The tiles along one direction: large ones of M outputs, behind them small ones, so that fewer outputs are computed
 // that the image does not have.
 struct TileLine {
@@ -226,6 +221,12 @@ struct WinogradCut {
                                        : tiles()};
     }
     constexpr Range tiles_of(i64 block) const { return chunk(tiles(), image_blocks, block % image_blocks); }
+    // Those of a block that have a product at a point; may be none.
+    template <int M> constexpr Range tiles_in(i64 block, i64 point) const {
+        const Range of_block = tiles_of(block), of_image = tiles_at<M>(point);
+        const i64 begin = larger(of_block.begin, of_image.begin);
+        return {begin, larger(begin, smaller(of_block.end, of_image.end))};
+    }
     constexpr f32* v(f32* scratch, i64 slot) const { return scratch + slot * block_size; }
     constexpr f32* s(f32* scratch, i64 slot, i64 part) const {
         return v(scratch, at_once) + (slot * parts + part) * part_size;
@@ -250,6 +251,25 @@ template <int M> constexpr WinogradCut cut_winograd(const Conv2d& p) {
     const i64 tasks = smaller(most_winograd_parts, task_count(work));
     cut.parts = larger(1, smaller(cut.bundles, ceil_div(tasks, cut.at_once)));
     return cut;
+}
+
+// The tiles of the products at the points, for images of oh x ow outputs with k channels; each may be `unknown`.
+template <int M> constexpr Tiles winograd_tiles(i64 oh, i64 ow, i64 k) {
+    constexpr i64 most = rows_that_fit(winograd_panels);
+    Tiles tiles = {most, winograd_panels, all_up_to(most),
+                   sizes_with_rest(k == unknown ? k : ceil_div(k, lane_count), winograd_panels)};
+    const WinogradCut cut = cut_winograd<M>({.n = 1, .c = 1, .k = 1, .oh = oh, .ow = ow});
+    // Of an image in many blocks, nearly all occur.
+    if (oh == unknown || ow == unknown || cut.image_blocks > 64) {
+        return tiles;
+    }
+    tiles.row_counts = 0;
+    for (i64 block = 0; block < cut.image_blocks; block++) {
+        for (i64 point = 0; point < winograd_products<M>; point++) {
+            tiles.row_counts |= sizes_in_parts(cut.tiles_in<M>(block, point).size(), most);
+        }
+    }
+    return tiles;
 }
 
 // An upper bound of the elements that V and S take, for any size of the image and every level.
@@ -293,19 +313,37 @@ template <int M, int Low, int Narrow>
     }
 }
 
-// V of one channel block of a block of tiles.
+// The tiles of a block in their order.
+struct WinogradTiles {
+    WinogradTile tile[most_winograd_tiles];
+    i64 count;
+};
+
+template <int M> INLINE WinogradTiles tiles_of_block(const WinogradCut& cut, i64 block) {
+    const Range range = cut.tiles_of(block);
+    WinogradTiles tiles;
+    tiles.count = range.size();
+    for (i64 i = 0; i < tiles.count; i++) {
+        tiles.tile[i] = cut.tile<M>(range.begin + i);
+    }
+    return tiles;
+}
+
+// V of some channel blocks of a block of tiles. Not inlined, and so shared by all convolutions of a program.
 template <int M>
-INLINE void winograd_inputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 channel_block, const f32* x,
-                            const Blocked& xl, f32* v) {
-    const Range tiles = cut.tiles_of(block);
-    x += xl.offset(block / cut.image_blocks, channel_block, -xl.top, -xl.left);
-    v += channel_block * lane_count;
-    for (i64 number = tiles.begin; number < tiles.end; number++, v += cut.channel_blocks * lane_count) {
-        const WinogradTile tile = cut.tile<M>(number);
-        const auto transform = tile.is_low      ? tile.is_narrow ? winograd_input<M, 1, 1> : winograd_input<M, 1, 0>
-                                    : tile.is_narrow ? winograd_input<M, 0, 1>
-                                                : winograd_input<M, 0, 0>;
-        transform(x, xl, tile.y - p.pad_top, tile.x - p.pad_left, v, cut.point_step);
+[[gnu::noinline]] void winograd_inputs(const Conv2d& p, const WinogradCut& cut, i64 block, Range channel_blocks,
+                                       const f32* x, const Blocked& xl, f32* v) {
+    const WinogradTiles tiles = tiles_of_block<M>(cut, block);
+    for (i64 channel_block = channel_blocks.begin; channel_block < channel_blocks.end; channel_block++) {
+        const f32* image = x + xl.offset(block / cut.image_blocks, channel_block, -xl.top, -xl.left);
+        for (i64 i = 0; i < tiles.count; i++) {
+            const WinogradTile& tile = tiles.tile[i];
+            const auto transform = tile.is_low      ? tile.is_narrow ? winograd_input<M, 1, 1> : winograd_input<M, 1, 0>
+                                        : tile.is_narrow ? winograd_input<M, 0, 1>
+                                                    : winograd_input<M, 0, 0>;
+            transform(image, xl, tile.y - p.pad_top, tile.x - p.pad_left,
+                      v + (i * cut.channel_blocks + channel_block) * lane_count, cut.point_step);
+        }
     }
 }
 
@@ -333,51 +371,55 @@ template <int M, int Low, int Narrow> [[gnu::noinline]] void winograd_output(con
     }
 }
 
+// S of some panels for a block of tiles: the sums at the points, sum_step apart. Shared, too.
+template <int M, Tiles T>
+[[gnu::noinline]] void winograd_sums(const WinogradCut& cut, i64 block, i64 first, i64 panels, const f32* v,
+                                     const f32* packed, i64 sum_step, f32* s) {
+    const i64 channels = cut.channel_blocks * lane_count;
+    const i64 point_weights = channels * lane_count;
+    const i64 panel_step = winograd_products<M> * point_weights;
+    const Walk walk = {1, 0, 1, 0, 1, 0, channels};
+    for (i64 point = 0; point < winograd_products<M>; point++) {
+        const Range at = cut.tiles_in<M>(block, point);
+        const i64 groups = ceil_div(at.size(), T.rows);
+        // The products of a point bring the weights of the next one to the cache, each group of rows a part of them.
+        const f32* weights = packed + first * panel_step + point * point_weights;
+        const f32* next =
+            point + 1 < winograd_products<M> ? weights + point_weights : packed + (first + panels) * panel_step;
+        for (i64 group = 0; group < groups; group++) {
+            const Ahead ahead = {next + point_weights / groups * group, 4 * lane_count / groups};
+            const Range rows = chunk(at.size(), groups, group);
+            const i64 row = at.begin - cut.tiles_of(block).begin + rows.begin;
+            tile_product_of<0, T>(rows.size(), panels, v + point * cut.point_step + row * channels, channels, walk,
+                                  weights, panel_step, ahead, s + point * sum_step + row * panels * lane_count);
+        }
+    }
+}
+
 // Computes the outputs of a part of the panels for a block of tiles, with their part of the border, from V. The
 // epilogue is that of conv2d_task.
-template <int M, class E>
+template <int M, Tiles T, class E>
 INLINE void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 part, const f32* v,
                              const f32* packed, f32* s, f32* y, const Blocked& yl, E epilogue) {
-    const Range tiles = cut.tiles_of(block);
+    const WinogradTiles tiles = tiles_of_block<M>(cut, block);
     const Range bundles = chunk(cut.bundles, cut.parts, part);
     const i64 n = block / cut.image_blocks;
-    const i64 point_weights = cut.channel_blocks * lane_count * lane_count;
-    const i64 panel_step = winograd_products<M> * point_weights;
-    const i64 channels = cut.channel_blocks * lane_count;
-    const Walk walk = {1, 0, 1, 0, 1, 0, channels};
     alignas(64) f32 out[M * M * lane_count];
     for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
         const i64 first = bundle * winograd_panels;
         const i64 panels = smaller(winograd_panels, cut.panels - first);
-        const i64 sum_step = (tiles.size() * panels | 1) * lane_count;
-        for (i64 point = 0; point < winograd_products<M>; point++) {
-            const Range of_image = cut.tiles_at<M>(point);
-            const Range at = {larger(tiles.begin, of_image.begin), smaller(tiles.end, of_image.end)};
-            const i64 groups = ceil_div(larger(0, at.size()), winograd_tiles.rows);
-            // The products of a point bring the weights of the next one to the cache, each group of rows a part of
-            // them.
-            const f32* weights = packed + first * panel_step + point * point_weights;
-            const f32* next =
-                point + 1 < winograd_products<M> ? weights + point_weights : packed + (first + panels) * panel_step;
-            for (i64 group = 0; group < groups; group++) {
-                const Ahead ahead = {next + point_weights / groups * group, 4 * lane_count / groups};
-                const Range rows = chunk(at.size(), groups, group);
-                const i64 row = at.begin - tiles.begin + rows.begin;
-                tile_product_of<0, winograd_tiles>(rows.size(), panels, v + point * cut.point_step + row * channels,
-                                                   channels, walk, weights, panel_step, ahead,
-                                                   s + point * sum_step + row * panels * lane_count);
-            }
-        }
+        const i64 sum_step = (tiles.count * panels | 1) * lane_count;
+        winograd_sums<M, T>(cut, block, first, panels, v, packed, sum_step, s);
         for (i64 panel = 0; panel < panels; panel++) {
             const i64 channel = first + panel;
             f32* plane = y + n * yl.image() + channel * yl.plane();
-            for (i64 number = tiles.begin; number < tiles.end; number++) {
-                const WinogradTile tile = cut.tile<M>(number);
+            for (i64 i = 0; i < tiles.count; i++) {
+                const WinogradTile& tile = tiles.tile[i];
                 const auto transform = tile.is_low
                                            ? tile.is_narrow ? winograd_output<M, 1, 1> : winograd_output<M, 1, 0>
                                        : tile.is_narrow ? winograd_output<M, 0, 1>
                                                         : winograd_output<M, 0, 0>;
-                transform(s + ((number - tiles.begin) * panels + panel) * lane_count, sum_step, out);
+                transform(s + (i * panels + panel) * lane_count, sum_step, out);
                 const Range rows = {tile.y, smaller(p.oh, tile.y + M - tile.is_low)};
                 const i64 columns = smaller(p.ow - tile.x, M - tile.is_narrow);
                 for (i64 oy = rows.begin; oy < rows.end; oy++) {
@@ -397,18 +439,16 @@ INLINE void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block,
 }
 
 // The tasks of the blocks first, first + 1, ... that are under way at once: if a block is one part, it makes its V
-// itself; else tasks of winograd_inputs have made it.
-template <int M, class E>
+// itself; else tasks of winograd_inputs have made it. T = winograd_tiles<M>(p.oh, p.ow, p.k).
+template <int M, Tiles T, class E>
 INLINE void winograd_task(const Conv2d& p, const WinogradCut& cut, i64 first, i64 task, const f32* x, const Blocked& xl,
                           const f32* packed, f32* scratch, f32* y, const Blocked& yl, E epilogue) {
     const i64 slot = task / cut.parts, part = task % cut.parts;
     f32* v = cut.v(scratch, slot);
     if (cut.parts == 1) {
-        for (i64 channel_block = 0; channel_block < cut.channel_blocks; channel_block++) {
-            winograd_inputs<M>(p, cut, first + slot, channel_block, x, xl, v);
-        }
+        winograd_inputs<M>(p, cut, first + slot, {0, cut.channel_blocks}, x, xl, v);
     }
-    winograd_outputs<M>(p, cut, first + slot, part, v, packed, cut.s(scratch, slot, part), y, yl, epilogue);
+    winograd_outputs<M, T>(p, cut, first + slot, part, v, packed, cut.s(scratch, slot, part), y, yl, epilogue);
 }
 
 } // namespace CUVIL_ISA

@@ -199,10 +199,12 @@ template <int M> void run_winograd(const i64* p, const void* const* in, void* co
         const i64 blocks = smaller(cut.at_once, cut.blocks - first);
         for (i64 i = cut.parts > 1 ? blocks * cut.channel_blocks - 1 : -1; i >= 0; i--) {
             const i64 slot = i / cut.channel_blocks;
-            winograd_inputs<M>(c, cut, first + slot, i % cut.channel_blocks, framed, xl, cut.v(scratch, slot));
+            const i64 block = i % cut.channel_blocks;
+            winograd_inputs<M>(c, cut, first + slot, {block, block + 1}, framed, xl, cut.v(scratch, slot));
         }
         for (i64 task = blocks * cut.parts - 1; task >= 0; task--) {
-            winograd_task<M>(c, cut, first, task, framed, xl, packed, scratch, y, yl, epilogue);
+            winograd_task<M, winograd_tiles<M>(unknown, unknown, unknown)>(c, cut, first, task, framed, xl, packed,
+                                                                           scratch, y, yl, epilogue);
         }
     }
     relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
