@@ -36,6 +36,38 @@ def test_needs_no_library_and_no_symbol(name: str, request: pytest.FixtureReques
     assert exported[2:] == ["cuvil_program_1"]
 
 
+def instructions(module: Path) -> dict[str, list[tuple[int, str]]]:
+    """The code of each function, by its C++ name: addresses with their instructions."""
+    functions: dict[str, list[tuple[int, str]]] = {}
+    for line in output_of(need("objdump"), "-d", "-C", "--no-show-raw-insn", module).splitlines():
+        if head := re.match(r"[0-9a-f]+ <(.*)>:$", line):
+            code = functions.setdefault(head[1], [])
+        elif instruction := re.match(r" *([0-9a-f]+):\t(.*)$", line):
+            code.append((int(instruction[1], 16), instruction[2]))
+    return functions
+
+
+def inner_loops(code: list[tuple[int, str]]) -> list[list[str]]:
+    """The instructions of each loop without another one inside: from where a jump leads back to, to the jump."""
+    jumps = [(int(jump[1], 16), at) for at, text in code if (jump := re.match(r"j\w+ +([0-9a-f]+)", text))]
+    loops = {(begin, end) for begin, end in jumps if code[0][0] <= begin <= end}
+    inner = [a for a in loops if not any(b != a and a[0] <= b[0] and b[1] <= a[1] for b in loops)]
+    return [[text for at, text in code if begin <= at <= end] for begin, end in inner]
+
+
+@pytest.mark.parametrize("level", ["v3", "v4"])
+def test_inner_loops_of_products_neither_call_nor_use_the_stack(resnet18: Path, level: str):
+    loops = [
+        (name, loop)
+        for name, code in instructions(resnet18).items()
+        if f"cuvil::{level}::tile_product<" in name
+        for loop in inner_loops(code)
+    ]
+    assert sum(text.startswith("vfmadd") for _, loop in loops for text in loop) > 100
+    spilled = [(name, text) for name, loop in loops for text in loop if text.startswith("call") or "%rsp" in text]
+    assert spilled == []
+
+
 def test_each_level_has_its_own_copy(resnet18: Path):
     symbols = [line.split(maxsplit=2)[2] for line in output_of(need("nm"), resnet18).splitlines()]
     for level in ("v2", "v3", "v4"):
