@@ -233,7 +233,7 @@ struct WinogradCut {
     }
 };
 
-template <int M> constexpr WinogradCut cut_winograd(const Conv2d& p) {
+template <int M> constexpr WinogradCut cut_winograd(const Conv2d& p, i64 bundle_panels = winograd_panels) {
     WinogradCut cut{};
     cut.rows = tile_line<M>(p.oh);
     cut.columns = tile_line<M>(p.ow);
@@ -241,11 +241,11 @@ template <int M> constexpr WinogradCut cut_winograd(const Conv2d& p) {
     cut.blocks = p.n * cut.image_blocks;
     cut.channel_blocks = ceil_div(p.c, lane_count);
     cut.panels = ceil_div(p.k, lane_count);
-    cut.bundles = ceil_div(cut.panels, winograd_panels);
+    cut.bundles = ceil_div(cut.panels, bundle_panels);
     const i64 tiles = ceil_div(cut.tiles(), cut.image_blocks);
     cut.point_step = (cut.channel_blocks * tiles | 1) * lane_count;
     cut.block_size = winograd_products<M> * cut.point_step;
-    cut.part_size = winograd_products<M> * (tiles * winograd_panels | 1) * lane_count;
+    cut.part_size = winograd_products<M> * (tiles * bundle_panels | 1) * lane_count;
     cut.at_once = larger(1, smaller(smaller(cut.blocks, most_winograd_blocks), most_winograd_values / cut.block_size));
     const i64 work = cut.at_once * tiles * winograd_products<M> * p.c * p.k;
     const i64 tasks = smaller(most_winograd_parts, task_count(work));
@@ -272,9 +272,17 @@ template <int M> constexpr Tiles winograd_tiles(i64 oh, i64 ow, i64 k) {
     return tiles;
 }
 
-// An upper bound of the elements that V and S take, for any size of the image and every level.
-template <int M> constexpr i64 winograd_scratch(i64 c) {
-    const i64 largest_block = winograd_products<M> * (ceil_div(c, lane_count) * most_winograd_tiles | 1) * lane_count;
+// The elements that V and S take, on the level that needs most. n, oh and ow may be `unknown`; then what they may take.
+template <int M> constexpr i64 winograd_scratch(const Conv2d& p) {
+    if (p.n != unknown && p.oh != unknown && p.ow != unknown) {
+        i64 most = 0;
+        for (i64 bundle_panels = 1; bundle_panels <= 2; bundle_panels++) {
+            const WinogradCut cut = cut_winograd<M>(p, bundle_panels);
+            most = larger(most, cut.at_once * (cut.block_size + cut.parts * cut.part_size));
+        }
+        return most;
+    }
+    const i64 largest_block = winograd_products<M> * (ceil_div(p.c, lane_count) * most_winograd_tiles | 1) * lane_count;
     const i64 largest_part = winograd_products<M> * (most_winograd_tiles * 2 | 1) * lane_count;
     return larger(most_winograd_values, largest_block) + (most_winograd_blocks + most_winograd_parts) * largest_part;
 }

@@ -42,8 +42,9 @@ std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c,
     return tile == 4 ? at_points<4>(k, c, weights) : at_points<2>(k, c, weights);
 }
 
-int64_t winograd_scratch_bytes(int64_t tile, int64_t c) {
-    return (tile == 4 ? winograd_scratch<4>(c) : winograd_scratch<2>(c)) * static_cast<int64_t>(sizeof(float));
+int64_t winograd_scratch_bytes(int64_t tile, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
+    const Conv2d p = {.n = n, .c = c, .k = k, .oh = oh, .ow = ow};
+    return (tile == 4 ? winograd_scratch<4>(p) : winograd_scratch<2>(p)) * static_cast<int64_t>(sizeof(float));
 }
 
 std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,

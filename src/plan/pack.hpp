@@ -18,8 +18,9 @@ std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, 
 // Weights [k][c][3][3] at the points of Winograd's method, with tiles of `tile` (4 or 2) outputs in each direction:
 // [panel of 16 output channels][point][c, filled up to a multiple of 16][16].
 std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c, std::span<const float> weights);
-// The bytes that this kernel works in, beside its operands, for c input channels.
-int64_t winograd_scratch_bytes(int64_t tile, int64_t c);
+// The bytes that this kernel works in, beside its operands, for n images with oh x ow outputs of k channels and c input
+// channels; n, oh and ow may be -1, unknown.
+int64_t winograd_scratch_bytes(int64_t tile, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow);
 // Weights [c][k][r][s] of a transposed convolution.
 std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,
                                                const std::vector<int64_t>& strides,

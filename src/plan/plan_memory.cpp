@@ -216,6 +216,14 @@ private:
         return number;
     }
 
+    // Memory that a step works in. All steps do so in one slot, which no value shares: one that lived on in it would
+    // leave the next step to take another.
+    int add_scratch(int64_t bytes) {
+        scratch_.push_back(static_cast<int>(plan_.buffers.size()));
+        plan_.buffers.push_back({Buffer::Slot, 0, 0, Dim(bytes)});
+        return scratch_.back();
+    }
+
     // ---- The walk
 
     void visit(RegionPlan& region) {
@@ -231,14 +239,18 @@ private:
                 bind_results(*out->producer());
                 make(*out, time_);
             }
-            if (int64_t bytes = scratch_of(step)) step.scratch = add_slot(Dim(bytes));
+            if (int64_t bytes = scratch_of(step)) step.scratch = add_scratch(bytes);
         }
     }
 
     int64_t scratch_of(const Step& step) const {
         auto kernel = plan_.kernels.find(step.anchor);
         int64_t tile = kernel == plan_.kernels.end() ? 0 : winograd_tile(kernel->second);
-        return tile == 0 ? 0 : winograd_scratch_bytes(tile, *step.anchor->operand(0)->type().dim(1).constant());
+        if (tile == 0) return 0;
+        const Type &x = step.anchor->operand(0)->type(), &y = step.anchor->result().type();
+        const auto size = [](const Dim& dim) { return dim.constant().value_or(-1); };
+        return winograd_scratch_bytes(tile, size(y.dim(0)), size(x.dim(1)), size(y.dim(1)), size(y.dim(2)),
+                                      size(y.dim(3)));
     }
 
     void visit_control(Step& step) {
@@ -326,6 +338,13 @@ private:
             Slot& slot = plan_.slots[static_cast<size_t>(best)];
             slot.size = Dim::max(slot.size, buffer.bytes);
         }
+        if (scratch_.empty()) return;
+        Slot& slot = plan_.slots.emplace_back();
+        for (int number : scratch_) {
+            Buffer& buffer = plan_.buffers[static_cast<size_t>(number)];
+            buffer.index = static_cast<int>(plan_.slots.size()) - 1;
+            slot.size = Dim::max(slot.size, buffer.bytes);
+        }
     }
 
     // How badly a buffer fits a slot: nothing for its own size, else the bytes by which they differ, if known.
@@ -350,6 +369,7 @@ private:
     int time_ = 0;
     size_t depth_ = 0;
     std::map<int, Interval> live_; // of buffers in slots
+    std::vector<int> scratch_;     // buffers, too
     std::unordered_map<int, size_t> depth_of_;
     std::unordered_map<int, std::pair<int, int>> behind_; // loop result -> its two slots
     std::vector<std::vector<int>> pending_;               // by depth: buffers of that depth used deeper inside

@@ -232,10 +232,11 @@ const std::vector<Conv> convolutions = {
     {1, 64, 1, 600, 64, 1, 9, 1, 1, 1, 1, 0, 4, 0, 4},
 };
 
-long scratch_of_winograd(long c) {
+// Elements, for the fields of Conv2d.
+long scratch_of_winograd(const std::vector<long>& conv) {
     long size = 0;
     void* out[] = {&size};
-    find_case(kernel_levels().front(), "winograd_scratch")(&c, nullptr, out);
+    find_case(kernel_levels().front(), "winograd_scratch")(conv.data(), nullptr, out);
     return size;
 }
 
@@ -264,12 +265,12 @@ void check_with_halo(const Conv& c, long groups, const std::vector<std::string>&
                 const long growth = name == "conv winograd 4" ? 4 : 1;
                 const bool is_winograd = name.starts_with("conv winograd");
                 const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
-                const auto scratch = static_cast<size_t>(is_winograd ? scratch_of_winograd(c.c) : 0);
+                const std::vector<long> parameters = {
+                    c.n,        c.c,        c.h,          c.w,          c.k,       oh,         ow,   c.r,  c.s,
+                    c.stride_h, c.stride_w, c.dilation_h, c.dilation_w, c.pad_top, c.pad_left, halo, extra};
+                const auto scratch = static_cast<size_t>(is_winograd ? scratch_of_winograd(parameters) : 0);
                 run_levels(
-                    name,
-                    {c.n, c.c, c.h, c.w, c.k, oh, ow, c.r, c.s, c.stride_h, c.stride_w, c.dilation_h, c.dilation_w,
-                     c.pad_top, c.pad_left, halo, extra},
-                    {x.data(), weights.data(), bias.data()},
+                    name, parameters, {x.data(), weights.data(), bias.data()},
                     {exact.size() * 4, static_cast<size_t>(c.n * blocks * plane) * 4, packed * (is_winograd ? 16 : 4),
                      framed * 4, scratch * 4},
                     [&](const KernelLevel&, const std::vector<Buffer>& out) {

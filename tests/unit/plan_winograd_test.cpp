@@ -50,7 +50,7 @@ TEST(Winograd, StepsInTurnWorkInOneBuffer) {
                  &second = p.plan.buffers[static_cast<size_t>(steps[2].scratch)];
     EXPECT_EQ(first.place, Buffer::Slot);
     EXPECT_EQ(first.index, second.index);
-    EXPECT_EQ(p.plan.slots[static_cast<size_t>(first.index)].size, Dim(winograd_scratch_bytes(4, 32)));
+    EXPECT_EQ(p.plan.slots[static_cast<size_t>(first.index)].size, Dim(winograd_scratch_bytes(4, 1, 32, 32, 28, 28)));
     EXPECT_EQ(steps[0].scratch, -1);
 }
 
