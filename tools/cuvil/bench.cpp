@@ -2,6 +2,7 @@
 #include "command.hpp"
 #include "compile_options.hpp"
 #include "latency.hpp"
+#include "layers.hpp"
 #include "peer.hpp"
 #include "runtime/thread_count.hpp"
 #include "session.hpp"
@@ -12,7 +13,6 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
-#include <map>
 
 namespace cuvil::cli {
 namespace {
@@ -35,11 +35,6 @@ struct Row {
     std::string who;
     int threads;
     Latencies latencies;
-};
-
-struct Layer {
-    std::string number, name, kernel, ops;
-    Latencies latencies; // of all that it did in a run
 };
 
 // ---- Measuring
@@ -75,60 +70,6 @@ void measure_threads(const Options& o, Session& session, const Feeds& feeds, int
     }
     rows.push_back(std::move(own));
     rows.push_back(std::move(other));
-}
-
-// The time of each step of a run; one in a loop counts each time.
-class Stopwatch {
-public:
-    using Clock = std::chrono::steady_clock;
-
-    static void trace(void* context, int32_t step, int32_t is_end) {
-        auto& self = *static_cast<Stopwatch*>(context);
-        if (step < 0) return;
-        if (!is_end) {
-            self.started_[step] = Clock::now();
-        } else {
-            self.seconds_[step] += std::chrono::duration<double>(Clock::now() - self.started_[step]).count();
-        }
-    }
-
-    std::map<int32_t, double> take() { return std::exchange(seconds_, {}); }
-
-private:
-    std::map<int32_t, Clock::time_point> started_;
-    std::map<int32_t, double> seconds_;
-};
-
-std::string word_of(const nlohmann::json& step, const char* key) {
-    const auto found = step.find(key);
-    if (found == step.end()) return "";
-    if (!found->is_array()) return found->is_string() ? found->get<std::string>() : found->dump();
-    std::string words;
-    for (const auto& word : *found) words += (words.empty() ? "" : " ") + word.get<std::string>();
-    return words;
-}
-
-std::vector<Layer> measure_layers(const Options& o, Session& session, const Feeds& feeds) {
-    std::vector<Layer> layers;
-    std::map<int32_t, size_t> index;
-    for (const auto& step : session.manifest().value("steps", nlohmann::json::array())) {
-        index[step.at("number").get<int32_t>()] = layers.size();
-        layers.push_back(
-            {word_of(step, "number"), word_of(step, "name"), word_of(step, "kernel"), word_of(step, "ops"), {}});
-    }
-    Stopwatch watch;
-    const cuvil_run_options options{sizeof options, nullptr, Stopwatch::trace, &watch};
-    Latencies ignored;
-    const auto run = [&] {
-        session.run(feeds.values, &options);
-        const std::map<int32_t, double> seconds = watch.take();
-        for (const auto& [number, at] : index) {
-            const auto found = seconds.find(number);
-            layers[at].latencies.add(found == seconds.end() ? 0 : found->second);
-        }
-    };
-    measure(share(o, 1), run, ignored);
-    return layers;
 }
 
 // ---- Telling
@@ -236,7 +177,8 @@ int bench(const Options& o, Console& console) {
         }
         measure_threads(o, session, feeds, threads, rows);
         if (!o.layers) continue;
-        const std::vector<Layer> measured = measure_layers(o, session, feeds);
+        std::vector<Layer> measured = layers_of(session.manifest());
+        measure_layers(share(o, 1), session, feeds, measured);
         layers_page += layers_text(measured, threads);
         Json steps = Json::array();
         for (const Layer& layer : measured) steps.push_back(layer_json(o, layer));
