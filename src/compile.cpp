@@ -110,7 +110,8 @@ void optimize(Program& program, const CompileOptions& options, Diagnostics& diag
 
 Lowered lower(Program program, std::vector<std::string> levels, const CompileOptions& options) try {
     // From here on the target is known and no rewrite rule runs.
-    Plan plan = choose_algorithms(program, {.least_bytes = options.optimize_for == OptimizeFor::Size});
+    Plan plan = choose_algorithms(
+        program, {.least_bytes = options.optimize_for == OptimizeFor::Size, .kernels = options.kernels});
     choose_layouts(program, plan); // adds `relayout` ops
     fuse_loops(program, plan);
     plan_memory(program, plan); // the program is frozen from here on

@@ -55,6 +55,9 @@ struct CompileOptions {
     std::vector<std::string> levels = {}; // of the target's, e.g. {"v3"}; empty: all
     std::string opt_level = "O2";         // O0..O3: compile effort, never other bits; O3 lets Clang work longer
     OptimizeFor optimize_for = OptimizeFor::Latency;
+    // Kernels by what they compute, as the manifest's steps tell it under "choice" ("conv2d 3x3 64 to 64 channels,
+    // 56 x 56"), in place of those that an estimate would choose: `cuvil tune` measures them. They decide bits.
+    std::map<std::string, std::string> kernels = {};
     unsigned jobs = 0; // threads that compile; 0: all cores. The file is the same for any number
     std::map<std::string, std::vector<int64_t>> input_shapes = {}; // fixes symbolic sizes by input name
     // All sizes of inputs by name, numbers and symbols, in place of what the model says: {"N", "3", "224", "224"}.

@@ -1,9 +1,11 @@
 """cuvil.compile."""
 
+import json
 import operator
 import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from cuvil import _compiler, ir
@@ -16,6 +18,7 @@ def arguments(
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
     optimize_for: str = "latency",
+    tuning: str | os.PathLike[str] | None = None,
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
     use_cache: bool = True,
@@ -44,6 +47,7 @@ def arguments(
     give("target", "a str", target, as_it_is)
     give("opt_level", "a str", opt_level, as_it_is)
     native.optimize_for = optimize_for
+    native.kernels = _kernels(tuning)
     give("levels", "a list of str or None", levels, _listed)
     give("jobs", "a positive number or None", jobs, lambda value: 0 if value is None else value)
     give("use_cache", "a bool", use_cache, as_it_is)
@@ -55,6 +59,18 @@ def arguments(
     give("print_after", "a list of str or None", print_after, _listed)
     give("disabled_passes", "a list of str or None", disabled_passes, _listed)
     return native
+
+
+def _kernels(tuning: str | os.PathLike[str] | None) -> dict[str, str]:
+    if tuning is None:
+        return {}
+    try:
+        kernels = json.loads(Path(tuning).read_text(encoding="utf-8"))["cuvil_kernels"]
+        if all(isinstance(text, str) for text in kernels.values()):
+            return kernels
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        pass
+    raise ValueError(f"{os.fspath(tuning)!r} is no tuning file: `cuvil tune` writes them")
 
 
 def _shapes(shapes: Any, size: Callable[[Any], Any]) -> dict[str, list[Any]]:
@@ -76,6 +92,7 @@ def compile(
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
     optimize_for: str = "latency",
+    tuning: str | os.PathLike[str] | None = None,
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
     use_cache: bool = True,
@@ -91,8 +108,8 @@ def compile(
     model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
     target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
     opt_level: "O0" to "O3", effort of the compiler. optimize_for: "latency", the shortest run, or "size", the smallest
-    file and less memory while running. jobs: threads that compile. use_cache: False compiles all code anew, see
-    `cuvil cache --help`. threads: how many a run may use.
+    file and less memory while running. tuning: a file that `cuvil tune` wrote. jobs: threads that compile. use_cache:
+    False compiles all code anew, see `cuvil cache --help`. threads: how many a run may use.
     input_shapes: fixes the sizes of inputs by name. dynamic_shapes: all sizes of inputs by name, a str for one that is
     open: {"x": ["N", 3, 224, 224]}. attachments: files that go into the module under their names.
     print_after: names of passes ("all"), whose IR is printed.
@@ -104,6 +121,7 @@ def compile(
         target=target,
         opt_level=opt_level,
         optimize_for=optimize_for,
+        tuning=tuning,
         levels=levels,
         jobs=jobs,
         use_cache=use_cache,

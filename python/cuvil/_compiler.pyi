@@ -9,6 +9,7 @@ class CompileArguments:
     levels: list[str]
     jobs: int
     use_cache: bool
+    kernels: dict[str, str]
     input_shapes: dict[str, list[int]]
     dynamic_shapes: dict[str, list[str]]
     attachments: list[str]

@@ -107,6 +107,8 @@ void describe_steps(const Plan& plan, const RegionPlan& region, int depth, Value
                        {"reads", reads},
                        {"writes", writes},
                        {"work", describe_work(plan, step)}});
+        if (auto choice = plan.choices.find(step.anchor); choice != plan.choices.end())
+            out.back()["choice"] = choice->second;
         for (const RegionPlan& inner : step.regions) describe_steps(plan, inner, depth + 1, names, out);
     }
 }

@@ -5,6 +5,8 @@
 #include "plan/winograd.hpp"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <set>
 #include <span>
@@ -79,15 +81,23 @@ private:
             return "conv2d_narrow";
         }
         if (groups > 1 && (c % 16 != 0 || k / groups % 16 != 0)) return "conv_any";
-        if (is_plain_3x3(node) && groups == 1 && !options_.least_bytes) {
-            std::string_view kernel = winograd_kernel(c, k, node.result().type().dim(2), node.result().type().dim(3));
-            if (!kernel.empty()) return take_winograd(node, kernel, c, k, floats(*weights));
+        if (is_plain_3x3(node) && groups == 1 && has_winograd(c, k)) {
+            std::string kernel = choose_plain_3x3(node, c, k);
+            if (winograd_tile(kernel) > 0) return take_winograd(node, kernel, c, k, floats(*weights));
         }
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
         set_packed(node, w, block == 1 ? "packed1" : "packed16", type,
                    pack_convolution(k, c, r, s, block, floats(*weights)));
         return block == 1 ? "conv2d_padded" : groups == 1 ? "conv2d_blocked" : "conv2d_grouped";
+    }
+
+    std::string choose_plain_3x3(const OpNode& node, int64_t c, int64_t k) {
+        const Dim &oh = node.result().type().dim(2), &ow = node.result().type().dim(3);
+        const std::string& choice = plan_.choices[&node] =
+            fmt::format("conv2d 3x3 {} to {} channels, {} x {}", c, k, oh.text(), ow.text());
+        if (auto wanted = options_.kernels.find(choice); wanted != options_.kernels.end()) return wanted->second;
+        return std::string(options_.least_bytes ? convolution_kernels[0] : winograd_kernel(c, k, oh, ow));
     }
 
     std::string take_winograd(OpNode& node, std::string_view kernel, int64_t c, int64_t k,
@@ -335,6 +345,10 @@ Plan choose_algorithms(Program& program, const ChoiceOptions& options) {
         check_dtypes(function->body(), told, diag);
         check_strings(*function, diag);
     }
+    for (const auto& [choice, kernel] : options.kernels)
+        if (std::ranges::find(convolution_kernels, kernel) == std::end(convolution_kernels))
+            diag.error("unknown-kernel", fmt::format("there is no kernel '{}' for '{}'", kernel, choice))
+                .suggest(fmt::format("the kernels are {}", fmt::join(convolution_kernels, ", ")));
     diag.stop_if_errors();
     Plan plan;
     for (const auto& function : program.functions())

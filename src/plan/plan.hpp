@@ -75,6 +75,7 @@ struct Check {
 
 struct Plan {
     std::map<const OpNode*, std::string> kernels; // template of kernels/ that computes the node: "conv2d", "conv_any"
+    std::map<const OpNode*, std::string> choices; // what a node computes for which there are several kernels
     // Of products and attention: the transpose that is stored in place of the result, whose type it has taken.
     std::map<const OpNode*, std::vector<int64_t>> stored_transposed;
     RegionPlan main;
@@ -106,11 +107,12 @@ const OpNode* first_without_code(const Region& region);
 
 struct ChoiceOptions {
     bool least_bytes = false; // no kernel that needs larger weights than another, however much quicker it is
+    std::map<std::string, std::string> kernels = {}; // by Plan::choices; these are taken in any case
 };
 
 // Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` and `view` nodes.
 // Throws Refused for dtypes that no kernel computes in, for strings that do more than pass through, and for ops without
-// code.
+// code; and for a kernel among the options that is none.
 Plan choose_algorithms(Program& program, const ChoiceOptions& options = {});
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);

@@ -24,6 +24,7 @@ using Action = std::function<int(Console&)>;
 Action add_compile(CLI::App& verb);
 Action add_run(CLI::App& verb);
 Action add_bench(CLI::App& verb);
+Action add_tune(CLI::App& verb);
 Action add_inspect(CLI::App& verb);
 Action add_verify(CLI::App& verb);
 Action add_cache(CLI::App& verb);

@@ -3,6 +3,7 @@
 #include "command.hpp"
 #include "interrupt.hpp"
 #include "support/nearest.hpp"
+#include "tuning.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -47,6 +48,8 @@ void CompileArguments::add_to(CLI::App& verb) {
     verb.add_option("--optimize-for", optimize_for_,
                     "latency (default): the shortest run; size: the smallest file, and less memory while running")
         ->option_text("WHAT");
+    verb.add_option("--tuning", tuning_, "Kernels to take where there are several, as cuvil tune wrote them")
+        ->option_text("FILE");
     verb.add_option("-j,--jobs", jobs_,
                     "Threads that compile (default: all cores); the file is the same for any number")
         ->check(number_from(1u))
@@ -90,6 +93,7 @@ CompileOptions CompileArguments::options(Console& console) const {
         throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
     options.optimize_for = choice<OptimizeFor>("--optimize-for", optimize_for_,
                                                {{"latency", OptimizeFor::Latency}, {"size", OptimizeFor::Size}});
+    if (!tuning_.empty()) options.kernels = read_tuning(tuning_);
     options.jobs = jobs_;
     if (!no_cache_) options.cache_folder = default_cache_folder();
 

@@ -32,6 +32,7 @@ constexpr Verb verbs[] = {
     {"compile", "Turn a model into one file of native code that needs nothing", add_compile},
     {"run", "Run a compiled module, or a model, on arrays", add_run},
     {"bench", "Measure how long a run takes", add_bench},
+    {"tune", "Measure which kernels a model should be compiled with", add_tune},
     {"inspect", "Show what a model or a module holds", add_inspect},
     {"verify", "Compare what a module computes with another side", add_verify},
     {"cache", "Show or clear the code that is kept for the next compilation", add_cache},

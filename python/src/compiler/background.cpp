@@ -36,6 +36,7 @@ CompileOptions options_of(const CompileArguments& a, Shared& shared) {
     options.optimize_for = a.optimize_for == "size" ? OptimizeFor::Size : OptimizeFor::Latency;
     options.jobs = a.jobs;
     if (a.use_cache) options.cache_folder = default_cache_folder();
+    options.kernels = a.kernels;
     options.input_shapes = a.input_shapes;
     options.dynamic_shapes = a.dynamic_shapes;
     options.attachments.assign(a.attachments.begin(), a.attachments.end());

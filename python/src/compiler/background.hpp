@@ -21,6 +21,7 @@ struct CompileArguments {
     std::vector<std::string> levels;
     unsigned jobs = 0;
     bool use_cache = true;
+    std::map<std::string, std::string> kernels;
     std::map<std::string, std::vector<int64_t>> input_shapes;
     std::map<std::string, std::vector<std::string>> dynamic_shapes;
     std::vector<std::string> attachments;

@@ -36,6 +36,7 @@ void bind_compile(nb::module_& m) {
         .def_rw("levels", &CompileArguments::levels)
         .def_rw("jobs", &CompileArguments::jobs)
         .def_rw("use_cache", &CompileArguments::use_cache)
+        .def_rw("kernels", &CompileArguments::kernels)
         .def_rw("input_shapes", &CompileArguments::input_shapes)
         .def_rw("dynamic_shapes", &CompileArguments::dynamic_shapes)
         .def_rw("attachments", &CompileArguments::attachments)
