@@ -37,8 +37,8 @@ struct Walk {
     i64 run;
 };
 
-// What a tile brings to the caches while it is computed: lines of its panels' weights from `first` on, and `step` elements further
-// for each 4 steps of k.
+// What a tile brings to the caches while it is computed: lines of its panels' weights from `first` on, and `step`
+// elements further for each 4 steps of k.
 struct Ahead {
     const f32* first;
     i64 step;
