@@ -36,7 +36,7 @@ def peak_bytes() -> int:
 
 
 def times_of(run: Run, inputs: dict[str, np.ndarray], seconds: float) -> list[float]:
-    """Seconds of single runs; at least 10, after as many for warming up or a third of the time."""
+    """Of single runs, at least 10; a third of `seconds`, at most 10 000 runs, goes before them to warm up."""
     warm_until = time.perf_counter() + seconds / 3
     for _ in range(10_000):
         run(inputs)
@@ -54,7 +54,7 @@ def times_of(run: Run, inputs: dict[str, np.ndarray], seconds: float) -> list[fl
 def worker(task: dict) -> dict:
     folder = Path(task["folder"])
     inputs = dict(np.load(folder / "inputs.npz"))
-    run = PEERS[task["peer"]].load(folder / "model.onnx", folder / task["peer"], task["threads"])
+    run = PEERS[task["peer"]].load(Path(task["file"]), task["threads"])
     first = run(inputs)
     ready = time.monotonic() - task["started"]  # the clock of the whole machine
     wanted = np.load(folder / "output.npy")
@@ -118,14 +118,13 @@ def joined(rounds: list[dict]) -> dict:
     }
 
 
-def steps_of(folder: Path) -> list[dict]:
+def steps_of(module: Path) -> list[dict]:
     """Kernel, seconds and multiplications of Cuvil's steps on one thread, slowest first."""
 
     def told(*arguments: object) -> dict:
         command = [program(), *map(str, arguments), "--json"]
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
-    module = folder / "cuvil/model.cuvil"
     work = {str(step["number"]): step["work"] for step in told("inspect", module)["manifest"]["steps"]}
     measured = told("bench", module, "--threads", 1, "--layers", "--duration", 1)["layers"][0]["steps"]
     steps = [
@@ -149,17 +148,17 @@ def measured_model(name: str, peers: list[str], options: argparse.Namespace) -> 
     folder = options.work / name
     write_model(name, folder)
     out: dict = {"onnx_bytes": (folder / "model.onnx").stat().st_size, "peers": {}}
+    files: dict[str, Path] = {}
     for peer in peers:
         (folder / peer).mkdir(exist_ok=True)
-        PEERS[peer].prepare(folder / "model.onnx", folder / peer)
-        shipped = PEERS[peer].shipped(folder / "model.onnx", folder / peer)
-        out["peers"][peer] = {"shipped_bytes": shipped, "threads": {}}
+        files[peer] = PEERS[peer].prepare(folder / "model.onnx", folder / peer)
+        out["peers"][peer] = {"shipped_bytes": PEERS[peer].shipped(files[peer]), "threads": {}}
     for threads in options.threads:
         rounds: dict[str, list[dict]] = {peer: [] for peer in peers}
         for _ in range(options.rounds):
             for peer in peers:
-                task = {"peer": peer, "folder": str(folder), "threads": threads, "seconds": options.seconds}
-                rounds[peer].append(measure(task))
+                task = {"peer": peer, "folder": str(folder), "file": str(files[peer]), "threads": threads}
+                rounds[peer].append(measure(task | {"seconds": options.seconds}))
         for peer in peers:
             result = joined(rounds[peer])
             out["peers"][peer]["threads"][str(threads)] = result
@@ -169,7 +168,7 @@ def measured_model(name: str, peers: list[str], options: argparse.Namespace) -> 
                 flush=True,
             )
     if "cuvil" in peers:
-        out["steps"] = steps_of(folder)
+        out["steps"] = steps_of(files["cuvil"])
     return out
 
 

@@ -1,5 +1,6 @@
 """What is measured: each peer makes its own form of an ONNX model and runs it on NumPy arrays."""
 
+import abc
 import importlib.metadata
 import shutil
 import subprocess
@@ -12,7 +13,7 @@ Arrays = dict[str, np.ndarray]
 Run = Callable[[Arrays], list[np.ndarray]]
 
 
-class Peer:
+class Peer(abc.ABC):
     """name: as tables call it. distribution: the Python package that it comes in."""
 
     name: str
@@ -28,17 +29,19 @@ class Peer:
             return False
         return True
 
-    def prepare(self, model: Path, folder: Path) -> None:
-        """What is done once for a model, ahead of time; leaves its files in the folder."""
+    def prepare(self, model: Path, folder: Path) -> Path:
+        """What is done once for an ONNX model, ahead of time, in the folder; returns the file that load takes."""
+        return model
 
-    def load(self, model: Path, folder: Path, threads: int) -> Run:
-        raise NotImplementedError
+    @abc.abstractmethod
+    def load(self, file: Path, threads: int) -> Run:
+        """What runs it, with so many threads."""
 
-    def shipped(self, model: Path, folder: Path) -> int:
+    def shipped(self, file: Path) -> int:
         """Bytes that a program has to bring along: the model and the libraries that run it."""
-        return model.stat().st_size + self.library_bytes()
+        return file.stat().st_size + self.bytes_of_libraries()
 
-    def library_bytes(self) -> int:
+    def bytes_of_libraries(self) -> int:
         files = importlib.metadata.files(self.distribution) or []
         paths = [Path(str(file.locate())) for file in files if ".so" in file.name]
         return sum(path.stat().st_size for path in paths if path.exists())
@@ -48,32 +51,33 @@ class Cuvil(Peer):
     name = "Cuvil"
     distribution = "cuvil"
 
-    def prepare(self, model: Path, folder: Path) -> None:
-        subprocess.run([program(), "compile", model, "-o", folder / "model.cuvil", "--quiet"], check=True)
+    def prepare(self, model: Path, folder: Path) -> Path:
+        module = folder / "model.cuvil"
+        subprocess.run([program(), "compile", model, "-o", module, "--quiet"], check=True)
+        return module
 
-    def load(self, model: Path, folder: Path, threads: int) -> Run:
+    def load(self, file: Path, threads: int) -> Run:
         import cuvil
 
-        module = cuvil.runtime.load_module(folder / "model.cuvil", threads=threads)
+        module = cuvil.runtime.load_module(file, threads=threads)
         return lambda inputs: list(module.run(inputs).values())
 
-    def shipped(self, model: Path, folder: Path) -> int:
+    def bytes_of_libraries(self) -> int:
         import cuvil
 
-        loader = Path(cuvil.__file__).parent / "libcuvil_rt.so.0"
-        return (folder / "model.cuvil").stat().st_size + loader.stat().st_size
+        return (Path(cuvil.__file__).parent / "libcuvil_rt.so.0").stat().st_size
 
 
 class OnnxRuntime(Peer):
     name = "ONNX Runtime"
     distribution = "onnxruntime"
 
-    def load(self, model: Path, folder: Path, threads: int) -> Run:
+    def load(self, file: Path, threads: int) -> Run:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
         return lambda inputs: session.run(None, inputs)
 
 
@@ -81,7 +85,7 @@ class OpenVino(Peer):
     name = "OpenVINO"
     distribution = "openvino"
 
-    def load(self, model: Path, folder: Path, threads: int) -> Run:
+    def load(self, file: Path, threads: int) -> Run:
         import openvino
 
         settings = {
@@ -90,7 +94,7 @@ class OpenVino(Peer):
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_PRECISION_HINT": "f32",
         }
-        request = openvino.Core().compile_model(model, "CPU", settings).create_infer_request()
+        request = openvino.Core().compile_model(file, "CPU", settings).create_infer_request()
         return lambda inputs: list(request.infer(inputs).values())
 
 
