@@ -14,9 +14,13 @@ struct Conv2d {
     i64 n, c, h, w, k, oh, ow, r, s, stride_h, stride_w, dilation_h, dilation_w, pad_top, pad_left;
 };
 
-// Elements of the packed weights; `block` is that of the input, 16 or 1.
+// The channels that the packed weights are for; `block` is that of the input, 16 or 1. The micro-kernel takes four at
+// once.
+constexpr i64 packed_channels(i64 c, i64 block) { return block == 1 ? c : ceil_div(c, 4) * 4; }
+
+// Elements of the packed weights.
 constexpr i64 packed_conv_size(i64 k, i64 c, i64 r, i64 s, i64 block) {
-    return packed_size(ceil_div(c, block) * block * r * s, k);
+    return packed_size(packed_channels(c, block) * r * s, k);
 }
 
 // Packs weights [k][c][r][s] into panels of 16 output channels, whose rows stand in the order in which the micro-kernel
@@ -25,8 +29,9 @@ constexpr i64 packed_conv_size(i64 k, i64 c, i64 r, i64 s, i64 block) {
 INLINE void pack_conv(i64 k, i64 c, i64 r, i64 s, i64 block, const f32* weights, f32* packed) {
     for (i64 panel = 0; panel * lane_count < k; panel++) {
         for (i64 outer = 0; outer * block < c; outer++) {
+            const i64 channels = smaller(block, packed_channels(c, block) - outer * block);
             for (i64 tap = 0; tap < r * s; tap++) {
-                for (i64 inner = 0; inner < block; inner++) {
+                for (i64 inner = 0; inner < channels; inner++) {
                     for (i64 lane = 0; lane < lane_count; lane++) {
                         const i64 out = panel * lane_count + lane;
                         const i64 in = outer * block + inner;
@@ -94,8 +99,9 @@ INLINE void finish_pixels(i64 pixels, const f32* sums, i64 sums_step, i64 channe
 // How the micro-kernel walks a window in the channels of p, which may be a group of those of x. Taps that lie behind
 // each other are one run.
 INLINE Walk window_walk(const Conv2d& p, const Blocked& xl) {
-    return {ceil_div(p.c, lane_count), xl.plane(), p.r, p.dilation_h * xl.row(), p.s,
-            p.dilation_w * lane_count, lane_count};
+    const i64 blocks = ceil_div(p.c, lane_count);
+    const i64 last_run = packed_channels(p.c, lane_count) - (blocks - 1) * lane_count;
+    return {blocks, xl.plane(), p.r, p.dilation_h * xl.row(), p.s, p.dilation_w * lane_count, lane_count, last_run};
 }
 INLINE Walk window_walk(const Conv2d& p, const Padded& xl) {
     const i64 row_step = p.dilation_h * xl.row();
@@ -120,11 +126,10 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
     const Range band = chunk(cut.all_tiles, cut.image.bands, piece.band);
     const Range bundles = chunk(cut.bundles, cut.image.parts, piece.part);
     const i64 n = piece.image;
-    const i64 panel_step = ceil_div(p.c, Block) * Block * p.r * p.s * lane_count;
+    const i64 panel_step = packed_channels(p.c, Block) * p.r * p.s * lane_count;
     const Walk walk = window_walk(p, xl);
     const i64 x_step = cut.is_column ? p.stride_h * xl.row() : p.stride_w * Block;
     const i64 y_step = cut.is_column ? yl.row() : lane_count;
-    alignas(64) f32 out[T.rows * T.panels * lane_count];
     for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
         const i64 first = bundle * T.panels;
         const i64 panels = smaller(T.panels, cut.panels - first);
@@ -134,13 +139,22 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
             const i64 oy = cut.is_column ? pixels.begin : tile / cut.tiles;
             const i64 ox = cut.is_column ? 0 : pixels.begin;
             const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
-            tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights, panel_step,
-                                                       own_weights(weights), out);
-            for (i64 panel = 0; panel < panels; panel++) {
-                const i64 block = first + panel;
-                const At at = {block * lane_count, yl.offset(n, block, oy, ox), lane_count};
-                finish_pixels(pixels.size(), out + panel * lane_count, panels * lane_count, yl.channels_in(block), y,
-                              at, y_step, epilogue);
+            const At at = {first * lane_count, yl.offset(n, first, oy, ox), lane_count};
+            const auto multiply = [&](auto out) {
+                tile_product_of<Block == 1 ? 0 : Block, T>(pixels.size(), panels, window, x_step, walk, weights,
+                                                           panel_step, own_weights(weights), out);
+            };
+            if constexpr (is_light<E>) {
+                multiply(Finished<E>{y, at, y_step, yl.plane(), epilogue});
+            } else {
+                alignas(64) f32 sums[T.rows * T.panels * lane_count];
+                multiply(sums);
+                for (i64 panel = 0; panel < panels; panel++) {
+                    finish_pixels(pixels.size(), sums + panel * lane_count, panels * lane_count,
+                                  yl.channels_in(first + panel), y,
+                                  {at.channel + panel * lane_count, at.offset + panel * yl.plane(), lane_count}, y_step,
+                                  epilogue);
+                }
             }
         }
         const Range rows = cut.rows(band);

@@ -10,31 +10,21 @@
 //              k ->                       16 columns per panel
 //     row 0   a a a a ...          k   | w w w w . . . | w w w w . . . |
 //     row 1   a a a a ...              v
+#include "kernels/epilogue.hpp"
 #include "kernels/layout.hpp"
-#include "kernels/parallel.hpp"
 #include "kernels/tile.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-// What an epilogue learns of the 16 values it is given: the column or channel of the first, its offset in the output
-// buffer, and how many of them are real, of which alone other tensors may be read (see load_lanes).
-struct At {
-    i64 channel, offset, lanes;
-};
-
-// The epilogue that changes nothing.
-struct Identity {
-    INLINE vec<f32> operator()(vec<f32> v, At) const { return v; }
-};
-
 // Where the k values of a row lie: `outer` times a step apart, in each `middle`, in each `inner`, in each a run of
 // contiguous ones. Row-major a has 1, 1, 1 and a run of k; a convolution walks channel blocks, kernel rows and columns.
+// The runs of the last outer step may be shorter.
 struct Walk {
     i64 outer, outer_step;
     i64 middle, middle_step;
     i64 inner, inner_step;
-    i64 run;
+    i64 run, last_run = run;
 };
 
 // What a tile brings to the caches while it is computed: lines of its panels' weights from `first` on, and `step`
@@ -88,21 +78,45 @@ INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors]
     }
 }
 
-// out[Rows][Panels * 16] = the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and
-// hold their weights in the order of the walk. `Run` is the length of the walk's runs where it is fixed (16 is used),
-// else 0.
-template <int Rows, int Panels, int Run>
+// What a tile does with its sums: leaves them in memory, sums[Rows][Panels * 16], ...
+template <int Rows, int Panels> INLINE void take(const vec<f32> (&sum)[Rows][Panels], f32* sums) {
+    UNROLL for (int r = 0; r < Rows; r++) {
+        UNROLL for (int p = 0; p < Panels; p++) { store(sums + (r * Panels + p) * lane_count, sum[r][p]); }
+    }
+}
+
+// ... or passes them through a light epilogue while they are in registers, and stores them from y + at.offset on.
+template <class E> struct Finished {
+    f32* y;
+    At at;
+    i64 row_step, panel_step;
+    E epilogue;
+};
+template <int Rows, int Panels, class E> INLINE void take(const vec<f32> (&sum)[Rows][Panels], const Finished<E>& to) {
+    const Finished<E> own = to; // which no store can change
+    UNROLL for (int p = 0; p < Panels; p++) {
+        At at = {own.at.channel + p * lane_count, own.at.offset + p * own.panel_step, lane_count};
+        UNROLL for (int r = 0; r < Rows; r++, at.offset += own.row_step) {
+            store(own.y + at.offset, own.epilogue(sum[r][p], at));
+        }
+    }
+}
+
+// Makes the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and hold their weights in
+// the order of the walk; `out` says where they go. `Run` is the length of the walk's runs where it is fixed (16 is
+// used, of which the last ones may take a multiple of 4), else 0.
+template <int Rows, int Panels, int Run, class Out>
 [[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
-                                    Ahead ahead, f32* out) {
+                                    Ahead ahead, const Out& out) {
     // Rows are addressed from every third one, so that an address is a register plus 0, 1 or 2 times the step.
     constexpr int anchors = (Rows + 2) / 3;
-    const i64 run = Run > 0 ? Run : walk.run;
     vec<f32> sum[Rows][Panels];
     UNROLL for (int r = 0; r < Rows; r++) {
         UNROLL for (int p = 0; p < Panels; p++) { sum[r][p] = splat(0.0f); }
     }
     const f32* outer_row = a;
     for (i64 outer = 0; outer < walk.outer; outer++, outer_row += walk.outer_step) {
+        const i64 run = outer + 1 == walk.outer ? walk.last_run : Run > 0 ? Run : walk.run;
         const f32* middle_row = outer_row;
         for (i64 middle = 0; middle < walk.middle; middle++, middle_row += walk.middle_step) {
             const f32* inner_row = middle_row;
@@ -124,15 +138,13 @@ template <int Rows, int Panels, int Run>
             }
         }
     }
-    UNROLL for (int r = 0; r < Rows; r++) {
-        UNROLL for (int p = 0; p < Panels; p++) { store(out + (r * Panels + p) * lane_count, sum[r][p]); }
-    }
+    take(sum, out);
 }
 
 // tile_product with run-time numbers of rows and panels, of those that occur in `T`.
-template <int Run, Tiles T, Tile Size = T.first()>
+template <int Run, Tiles T, Tile Size = T.first(), class Out>
 INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const f32* packed,
-                            i64 panel_step, Ahead ahead, f32* out) {
+                            i64 panel_step, Ahead ahead, Out out) {
     if constexpr (Size.rows > 0) {
         if (rows == Size.rows && panels == Size.panels) {
             tile_product<Size.rows, Size.panels, Run>(a, row_step, walk, packed, panel_step, ahead, out);

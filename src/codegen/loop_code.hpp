@@ -22,6 +22,8 @@ public:
 
     // `const f32* o0 = ...;` for each tensor that the fused nodes read from memory.
     void declare_operands(CxxText& out) const;
+    // What it calls one of them.
+    const std::string& name_of(const Value& read) const { return find(read)->name; }
     // The whole loop, for steps without a kernel.
     void emit(CxxText& out) const;
     // The body of a kernel's epilogue: from `accumulator`, the kernel's value, to a return statement. The patterns say

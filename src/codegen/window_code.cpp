@@ -1,4 +1,5 @@
 // Convolutions and pools.
+#include "codegen/light_epilogue.hpp"
 #include "codegen/step_writer.hpp"
 #include "ops/infer.hpp"
 #include "ops/views.hpp"
@@ -6,6 +7,10 @@
 
 namespace cuvil {
 namespace {
+
+bool has_constant_sizes(const Type& t) {
+    return std::ranges::all_of(t.shape(), [](const Dim& d) { return d.constant().has_value(); });
+}
 
 class WindowWriter : public StepWriter {
 public:
@@ -21,7 +26,9 @@ public:
     void emit_global_avg_pool();
 
 private:
-    void declare_conv2d(const Dim& c, const Dim& k, const Dim& r, const Dim& s);
+    void declare_conv2d(std::string_view name, const Type& x, const Type& y, const Dim& c, const Dim& k);
+    bool takes_single_pixels() const;
+    std::string window() const;
     void emit_epilogue(const Value* bias); // of blocked convolutions
     void declare_pool_any();
     std::string pool_work() const; // taps of all windows
@@ -30,6 +37,12 @@ private:
 void WindowWriter::emit_epilogue(const Value* bias) {
     if (bias) input("bias", *bias);
     loop_.declare_operands(out_);
+    if (auto light = bias ? light_epilogue(c_) : std::nullopt) {
+        std::string addend = light->addend ? loop_.name_of(*light->addend) : "nullptr";
+        out_.line("const Light<{}, {}> epilogue = {{bias, {}, {}}};", light->addend != nullptr, light->activation,
+                  addend, light->arguments);
+        return;
+    }
     out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");
     if (bias) out_.line("v = v + load(bias + at.channel);");
     loop_.emit_epilogue(out_, "v", "load({0} + at.offset)", "load({0} + at.channel)");
@@ -37,25 +50,59 @@ void WindowWriter::emit_epilogue(const Value* bias) {
 }
 
 // The problem, from c to k channels, which may be those of one group.
-void WindowWriter::declare_conv2d(const Dim& c, const Dim& k, const Dim& r, const Dim& s) {
+void WindowWriter::declare_conv2d(std::string_view name, const Type& x, const Type& y, const Dim& c, const Dim& k) {
     Conv2dOp conv(*node_);
     const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
-    const Type &x = type(0), &y = result_type();
-    out_.line("const Conv2d p = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
+    const bool is_winograd = winograd_tile(kernel()) > 0;
+    const Dim r = is_winograd ? 3 : conv.weight().type().dim(2), s = is_winograd ? 3 : conv.weight().type().dim(3);
+    out_.line("{} Conv2d {} = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
               ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
-              size(x.dim(0)), size(c), size(x.dim(2)), size(x.dim(3)), size(k), size(y.dim(2)), size(y.dim(3)), size(r),
-              size(s), strides[0], strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+              has_constant_sizes(x) && has_constant_sizes(y) ? "constexpr" : "const", name, size(x.dim(0)), size(c),
+              size(x.dim(2)), size(x.dim(3)), size(k), size(y.dim(2)), size(y.dim(3)), size(r), size(s), strides[0],
+              strides[1], dilations[0], dilations[1], pads[0], pads[1]);
+}
+
+bool has_halo(const Type& image) {
+    const Layout& l = image.layout();
+    return !(l.top.is(0) && l.left.is(0) && l.bottom.is(0) && l.right.is(0));
+}
+
+// An image without a halo, as one row of all its pixels.
+Type in_one_row(const Type& image) {
+    const Shape& s = image.shape();
+    return Type::tensor(image.dtype(), {s[0], s[1], 1, s[2] * s[3]}).with_layout(image.layout());
+}
+
+// Whether an output depends on the pixel at the same place alone, and these lie in the same order.
+bool WindowWriter::takes_single_pixels() const {
+    Conv2dOp conv(*node_);
+    const Type& w = conv.weight().type();
+    return kernel() == "conv2d_blocked" && w.dim(2).is(1) && w.dim(3).is(1) &&
+           conv.strides() == std::vector<int64_t>{1, 1} && conv.pads() == std::vector<int64_t>(4, 0) &&
+           !has_halo(type(0)) && !has_halo(result_type());
+}
+
+// Of a narrow convolution: for which the kernel has tiles of its own.
+std::string WindowWriter::window() const {
+    Conv2dOp conv(*node_);
+    const Type& w = conv.weight().type(); // [block][1][r][s][width][16]
+    int64_t columns = *w.dim(3).constant(), stride = conv.strides()[1];
+    bool has_tiles =
+        w.dim(4).is(1) && conv.dilations()[1] == 1 && stride <= 2 && (columns == 3 || columns == 5 || columns == 7);
+    return has_tiles ? fmt::format("Window{{{}, {}}}", columns, stride) : "any_window";
 }
 
 // The kernels for f32 images in blocks.
 void WindowWriter::emit_conv2d() {
     Conv2dOp conv(*node_);
-    const Type &x = type(0), &y = result_type();
-    const Value& weight = conv.weight(); // packed: [panel][channel block][r][s][channel][16]
+    // Tiles of pixels need not end with the rows of the image.
+    const bool is_flat = takes_single_pixels();
+    const Type x = is_flat ? in_one_row(type(0)) : type(0), y = is_flat ? in_one_row(result_type()) : result_type();
+    const Value& weight = conv.weight(); // packed: [panel][channel][r][s][16]
     const Dim &r = weight.type().dim(2), &s = weight.type().dim(3);
     int64_t groups = kernel() == "conv2d_grouped" ? conv.groups() : 1;
     Dim c = Dim::floordiv(x.dim(1), groups), k = Dim::floordiv(y.dim(1), groups);
-    declare_conv2d(c, k, r, s);
+    declare_conv2d("p", x, y, c, k);
     out_.line("const auto xl = {};", kernel() == "conv2d_padded" ? padded(x) : blocked(x));
     out_.line("const auto yl = {};", blocked(y));
     input("x", conv.x());
@@ -68,7 +115,8 @@ void WindowWriter::emit_conv2d() {
     if (kernel() == "conv2d_narrow") {
         const Dim& width = weight.type().dim(4);
         out_.line("f.parallel(narrow_conv_tasks(p, {}), {},", size(width), size(pixels * width));
-        out_.line("    [=](i64 task) {{ narrow_conv_task<{}>(p, task, x, xl, w, y, yl, epilogue); }});", size(width));
+        out_.line("    [=](i64 task) {{ narrow_conv_task<{}, {}>(p, task, x, xl, w, y, yl, epilogue); }});",
+                  size(width), window());
     } else if (groups == 1) {
         out_.line("{}", tiles);
         out_.line("f.parallel(conv2d_tasks(p, tiles), {},", size(pixels * c));
@@ -92,7 +140,7 @@ void WindowWriter::emit_conv2d() {
 void WindowWriter::emit_winograd() {
     Conv2dOp conv(*node_);
     const Type &x = type(0), &y = result_type();
-    declare_conv2d(x.dim(1), y.dim(1), 3, 3);
+    declare_conv2d("p", x, y, x.dim(1), y.dim(1));
     out_.line("const auto xl = {};", blocked(x));
     out_.line("const auto yl = {};", blocked(y));
     input("x", conv.x());

@@ -86,7 +86,9 @@ private:
             if (winograd_tile(kernel) > 0) return take_winograd(node, kernel, c, k, floats(*weights));
         }
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
-        Type type = Type::tensor(DType::F32, {(k + 15) / 16, (c + block - 1) / block, r, s, block, 16});
+        // Within a panel: by blocks of channels, of which the last one may be short.
+        int64_t channels = block == 1 ? c : (c + 3) / 4 * 4;
+        Type type = Type::tensor(DType::F32, {(k + 15) / 16, channels, r, s, 16});
         set_packed(node, w, block == 1 ? "packed1" : "packed16", type,
                    pack_convolution(k, c, r, s, block, floats(*weights)));
         return block == 1 ? "conv2d_padded" : groups == 1 ? "conv2d_blocked" : "conv2d_grouped";

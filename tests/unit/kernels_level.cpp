@@ -142,9 +142,32 @@ Conv2d conv_of(const i64* p) {
     return {p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8], p[9], p[10], p[11], p[12], p[13], p[14]};
 }
 
+// relu(v + bias) + 0.5, or as a light epilogue without that.
+template <bool IsLight> auto test_epilogue(const f32* bias) {
+    if constexpr (IsLight) {
+        return Light<false, Clamp>{bias, nullptr, {0, __builtin_inff()}};
+    } else {
+        return [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
+    }
+}
+
+// Calls f with the window of a depthwise convolution that has tiles of its own, as a constant, or with any_window.
+template <Window... W, class F> void with_window(const Conv2d& c, F f) {
+    const bool is_known =
+        ((c.dilation_w == 1 && c.s == W.columns && c.stride_w == W.stride && (f.template operator()<W>(), true)) ||
+         ...);
+    if (!is_known) {
+        f.template operator()<any_window>();
+    }
+}
+template <class F> void with_test_window(const Conv2d& c, F f) {
+    with_window<Window{3, 1}, Window{3, 2}, Window{5, 1}, Window{5, 2}, Window{7, 1}>(c, f);
+}
+
 // p = the fields of Conv2d, the halo of y, and that of x beyond the padding; in = x, weights, bias (filled up); out = y
 // plain, y blocked, packed weights, x with a halo. Width: in groups of as many channels.
-template <int Block, int Width = 0> void run_conv(const i64* p, const void* const* in, void* const* out) {
+template <int Block, int Width = 0, bool IsLight = false>
+void run_conv(const i64* p, const void* const* in, void* const* out) {
     const Conv2d c = conv_of(p);
     const i64 halo = p[15], extra = p[16];
     const i64 bottom = larger(0, (c.oh - 1) * c.stride_h + (c.r - 1) * c.dilation_h + 1 - c.pad_top - c.h) + extra;
@@ -159,14 +182,21 @@ template <int Block, int Width = 0> void run_conv(const i64* p, const void* cons
     } else {
         pack_conv(c.k, c.c, c.r, c.s, Block, input<f32>(in, 1), packed);
     }
-    const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
+    const auto epilogue = test_epilogue<IsLight>(bias);
     constexpr Tiles tiles = conv2d_tiles(unknown, unknown, unknown, unknown);
     if constexpr (Block == 16) {
         const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, bottom, right};
         relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
         if constexpr (Width > 0) {
-            for (i64 task = narrow_conv_tasks(c, Width) - 1; task >= 0; task--) {
-                narrow_conv_task<Width>(c, task, framed, xl, packed, y, yl, epilogue);
+            const auto run = [&]<Window W>() {
+                for (i64 task = narrow_conv_tasks(c, Width) - 1; task >= 0; task--) {
+                    narrow_conv_task<Width, W>(c, task, framed, xl, packed, y, yl, epilogue);
+                }
+            };
+            if constexpr (Width == 1) {
+                with_test_window(c, run);
+            } else {
+                run.template operator()<any_window>();
             }
         }
         for (i64 task = Width > 0 ? -1 : conv2d_tasks(c, tiles) - 1; task >= 0; task--) {
@@ -379,7 +409,10 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"matmul i32", run_matmul_any<i32>},
     {"conv 16", run_conv<16>},
     {"conv 1", run_conv<1>},
+    {"conv 16 light", run_conv<16, 0, true>},
+    {"conv 1 light", run_conv<1, 0, true>},
     {"conv narrow 1", run_conv<16, 1>},
+    {"conv narrow 1 light", run_conv<16, 1, true>},
     {"conv narrow 2", run_conv<16, 2>},
     {"conv narrow 4", run_conv<16, 4>},
     {"conv narrow 8", run_conv<16, 8>},
