@@ -52,6 +52,13 @@ INLINE void fill_zero(f32* p, i64 n) {
     }
 }
 
+// Moves n elements, a multiple of 16, to an address before theirs.
+INLINE void move_down(f32* to, const f32* from, i64 n) {
+    for (i64 i = 0; i < n; i += lane_count) {
+        store(to + i, load(from + i));
+    }
+}
+
 // Writes the halo beside the given rows of one plane, and that above row 0 and below row h - 1 if those are among them
 // or the image has no rows. `plane` points to the first element of the plane.
 template <class Layout> INLINE void write_halo(const Layout& l, Range rows, f32* plane) {

@@ -89,12 +89,17 @@ Json describe_work(const Plan& plan, const Step& step) try {
     return Json::object();
 }
 
+void describe_ops(const Step& step, Json& out) {
+    if (step.anchor) out.push_back(step.anchor->op());
+    for (const OpNode* node : step.fused) out.push_back(node->op());
+}
+
 // All steps in order; those of a region, one deeper, behind the control flow that they belong to.
 void describe_steps(const Plan& plan, const RegionPlan& region, int depth, ValueNames& names, Json& out) {
     for (const Step& step : region.steps) {
         Json ops = Json::array(), reads = Json::array(), writes = Json::array();
-        if (step.anchor) ops.push_back(step.anchor->op());
-        for (const OpNode* node : step.fused) ops.push_back(node->op());
+        for (const Step& inner : step.within) describe_ops(inner, ops);
+        describe_ops(step, ops);
         for (const Value* value : memory_operands(step))
             if (!is_constant(plan, *value)) reads.push_back(names.of(*value));
         for (const Value* value : step.outputs)

@@ -20,6 +20,7 @@ constexpr size_t functions_per_source = 24;
 
 constexpr std::string_view kernel_headers = R"(#include "kernels/attention.hpp"
 #include "kernels/conv.hpp"
+#include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_transpose.hpp"
 #include "kernels/cumulative.hpp"
 #include "kernels/depthwise.hpp"

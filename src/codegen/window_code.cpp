@@ -17,6 +17,7 @@ public:
     using StepWriter::StepWriter;
     void emit_conv2d();
     void emit_winograd();
+    void emit_conv_depthwise();
     void emit_conv_transpose2d();
     void emit_conv_any();
     void emit_col2im();
@@ -166,6 +167,49 @@ void WindowWriter::emit_winograd() {
     out_.line("winograd_task<{}, tiles>(p, cut, first, task, x, xl, w, scratch, y, yl, epilogue);", tile);
     out_.close("});");
     out_.close("}");
+}
+
+// Two convolutions, of which the second one is depthwise.
+void WindowWriter::emit_conv_depthwise() {
+    StepContext context{c_.program, c_.plan, c_.step.within.at(0), c_.region_depth, c_.buffers};
+    WindowWriter before(context);
+    Conv2dOp first(*before.node_), second(*node_);
+    const Type &x = first.x().type(), &between = second.x().type(), &y = result_type();
+    before.declare_conv2d("first", x, between, x.dim(1), between.dim(1));
+    const bool is_padded = before.kernel() == "conv2d_padded";
+    before.out_.line("const auto xl = {};", is_padded ? padded(x) : blocked(x));
+    before.input("x", first.x());
+    before.input("first_w", first.weight());
+    out_.paste(before.out_.text());
+    before.out_ = {};
+    before.emit_epilogue(first.bias());
+    out_.open("const auto first_epilogue = [&] {{");
+    out_.paste(before.out_.text());
+    out_.line("return epilogue;");
+    out_.close("}();");
+    declare_conv2d("second", between, y, between.dim(1), y.dim(1));
+    out_.line("const auto yl = {};", blocked(y));
+    input("w", second.weight());
+    output();
+    out_.line("f32* scratch = f.at<f32>({});", c_.buffer(c_.step.scratch));
+    emit_epilogue(second.bias());
+    const Shape& weight = first.weight().type().shape(); // [panel][channel][r][s][16]
+    Dim depth = x.dim(1) * weight[2] * weight[3];
+    if (has_constant_sizes(x) && has_constant_sizes(y))
+        out_.line("constexpr Tiles tiles = conv_depthwise_tiles(first, second, {});",
+                  !is_padded && !has_halo(x) && weight[2].is(1) && weight[3].is(1));
+    else
+        out_.line("constexpr Tiles tiles = conv_depthwise_tiles(unknown, {}, {});", size(between.dim(1)), size(depth));
+    Dim image = Dim::floordiv(element_count(between.shape()), Dim::max(x.dim(0), 1));
+    out_.open("for (i64 n = 0; n < second.n; n++) {{");
+    out_.line("f.parallel(cut_conv_depthwise(first, second, tiles.panels).tasks(), {}, [=](i64 task) {{",
+              size(image * depth));
+    out_.line(
+        "    conv_depthwise_task<{}, tiles, {}>(first, second, n, task, x, xl, first_w, first_epilogue, w, scratch, "
+        "y, yl, epilogue);",
+        is_padded ? 1 : 16, window());
+    out_.line("}});");
+    out_.close();
 }
 
 // f32 images in blocks, too. The pads are what is cut from the result.
@@ -322,6 +366,7 @@ const KernelCode rows[] = {
     {"conv2d_padded", write<&WindowWriter::emit_conv2d>},
     {"conv2d_grouped", write<&WindowWriter::emit_conv2d>},
     {"conv2d_narrow", write<&WindowWriter::emit_conv2d>},
+    {"conv2d_depthwise", write<&WindowWriter::emit_conv_depthwise>},
     {"conv2d_winograd2", write<&WindowWriter::emit_winograd>},
     {"conv2d_winograd4", write<&WindowWriter::emit_winograd>},
     {"conv_transpose_any", write<&WindowWriter::emit_conv_any>},

@@ -104,6 +104,8 @@ Work winograd_work(int64_t tile, const Dim& n, const Dim& c, const Dim& k, const
 
 Work work_of(const Plan& plan, const Step& step) {
     Work work = step.anchor ? kernel_work(plan, *step.anchor) : Work{};
+    for (const Step& inner : step.within)
+        work.multiplications = work.multiplications + kernel_work(plan, *inner.anchor).multiplications;
     work.weights = 0;
     const auto add = [](Dim& bytes, const Value& value) { bytes = bytes + bytes_of(value.type()); };
     for (const Value* value : memory_operands(step))

@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
+#include <string>
 #include <unordered_set>
 
 namespace cuvil {
@@ -21,7 +23,8 @@ struct Group {
 
 class LoopFuser {
 public:
-    LoopFuser(Plan& plan, Region& region) : plan_(plan) {
+    // `symbols`: those that the inputs of the program show.
+    LoopFuser(Plan& plan, const std::set<std::string>& symbols, Region& region) : plan_(plan), symbols_(symbols) {
         int position = 0;
         for (const auto& node : region.nodes()) {
             nodes_.push_back(node.get());
@@ -39,6 +42,10 @@ public:
                 out.steps.push_back(step_of(group->second));
             else if (!grouped_.contains(node) && needs_step(*node))
                 out.steps.push_back(step_of({{}, node}));
+            else
+                continue;
+            if (out.steps.size() > 1 && runs_within(out.steps[out.steps.size() - 2], out.steps.back()))
+                join_last_two(out.steps);
         }
         return out;
     }
@@ -123,6 +130,45 @@ private:
         return std::ranges::any_of(node.result().uses(), [](const Use& use) { return !is_loop_op(*use.node); });
     }
 
+    // Whether a step is a convolution that only the next one reads, which is depthwise (see
+    // kernels/conv_depthwise.hpp).
+    bool runs_within(const Step& first, const Step& second) const {
+        if (!is_kernel(first, {"conv2d_blocked", "conv2d_padded"}) || !is_kernel(second, {"conv2d_narrow"}))
+            return false;
+        const Value& between = *first.outputs.at(0);
+        bool is_depthwise = second.anchor->operand(1)->type().dim(4).is(1);
+        if (!is_depthwise || second.anchor->operand(0) != &between || !between.has_one_use()) return false;
+        // The scratch memory is a part of the workspace.
+        if (!is_known_at_entry(between.type().dim(3)) || !is_known_at_entry(second.outputs.at(0)->type().dim(3)))
+            return false;
+        return std::ranges::all_of(memory_operands(first), [&](const Value* operand) {
+            return operand == first.anchor->operand(0) || is_constant(*operand);
+        });
+    }
+
+    bool is_known_at_entry(const Dim& size) const {
+        std::set<std::string> needed;
+        size.collect_symbols(needed);
+        return std::ranges::includes(symbols_, needed);
+    }
+
+    bool is_kernel(const Step& step, std::initializer_list<std::string_view> names) const {
+        auto kernel = plan_.kernels.find(step.anchor);
+        return kernel != plan_.kernels.end() && std::ranges::find(names, kernel->second) != names.end();
+    }
+
+    void join_last_two(std::vector<Step>& steps) {
+        Step second = std::move(steps.back());
+        steps.pop_back();
+        Step first = std::move(steps.back());
+        plan_.kernels[second.anchor] = "conv2d_depthwise";
+        second.name = first.name + " + " + second.name;
+        second.number = first.number;
+        plan_.step_count--;
+        second.within.push_back(std::move(first));
+        steps.back() = std::move(second);
+    }
+
     Step step_of(const Group& group) {
         Step step;
         step.anchor = group.anchor;
@@ -136,11 +182,12 @@ private:
         step.number = plan_.step_count++;
         if (group.anchor)
             for (const auto& inner : group.anchor->regions())
-                step.regions.push_back(LoopFuser(plan_, *inner).fuse(*inner));
+                step.regions.push_back(LoopFuser(plan_, symbols_, *inner).fuse(*inner));
         return step;
     }
 
     Plan& plan_;
+    const std::set<std::string>& symbols_;
     std::vector<OpNode*> nodes_;
     std::unordered_map<const OpNode*, int> position_;
     std::unordered_set<const OpNode*> grouped_;
@@ -175,8 +222,14 @@ std::vector<Value*> memory_operands(const Step& step) {
     auto add = [&](Value* v) {
         if (v && std::ranges::find(out, v) == out.end()) out.push_back(v);
     };
+    auto is_made_within = [&](const Value* v) {
+        return std::ranges::any_of(step.within, [&](const Step& inner) { return inner.outputs.at(0) == v; });
+    };
+    for (const Step& inner : step.within)
+        for (Value* v : memory_operands(inner)) add(v);
     if (step.anchor)
-        for (Value* v : step.anchor->operands()) add(v);
+        for (Value* v : step.anchor->operands())
+            if (!is_made_within(v)) add(v);
     auto is_inner = [&](const Value& v) {
         return v.producer() &&
                (v.producer() == step.anchor || std::ranges::find(step.fused, v.producer()) != step.fused.end());
@@ -190,7 +243,12 @@ std::vector<Value*> memory_operands(const Step& step) {
 }
 
 void fuse_loops(Program& program, Plan& plan) {
-    plan.main = LoopFuser(plan, program.main().body()).fuse(program.main().body());
+    std::set<std::string> symbols;
+    for (const auto& input : program.main().body().arguments())
+        if (input->type().has_rank())
+            for (const Dim& d : input->type().shape())
+                if (auto symbol = d.as_symbol()) symbols.insert(*symbol);
+    plan.main = LoopFuser(plan, symbols, program.main().body()).fuse(program.main().body());
 }
 
 } // namespace cuvil

@@ -1,10 +1,13 @@
 #include "plan/pack.hpp"
 
 #include "kernels/conv.hpp"
+#include "kernels/conv_depthwise.hpp"
 #include "kernels/conv_transpose.hpp"
 #include "kernels/depthwise.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/winograd.hpp"
+
+#include <algorithm>
 
 namespace cuvil {
 
@@ -45,6 +48,41 @@ std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c,
 int64_t winograd_scratch_bytes(int64_t tile, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
     const Conv2d p = {.n = n, .c = c, .k = k, .oh = oh, .ow = ow};
     return (tile == 4 ? winograd_scratch<4>(p) : winograd_scratch<2>(p)) * static_cast<int64_t>(sizeof(float));
+}
+
+namespace {
+
+Conv2d problem_of(const ConvSizes& p) {
+    return {.n = 1,
+            .c = p.c,
+            .h = p.h,
+            .w = p.w,
+            .k = p.k,
+            .oh = p.oh,
+            .ow = p.ow,
+            .r = p.r,
+            .s = p.s,
+            .stride_h = p.strides[0],
+            .stride_w = p.strides[1],
+            .dilation_h = p.dilations[0],
+            .dilation_w = p.dilations[1],
+            .pad_top = p.pads[0],
+            .pad_left = p.pads[1]};
+}
+
+} // namespace
+
+int64_t conv_depthwise_scratch_bytes(const ConvSizes& first, const ConvSizes& second) {
+    int64_t most = 0, all_panels = ceil_div(first.k, lane_count);
+    for (int64_t panels = 1; panels <= std::min(most_conv_depthwise_panels, all_panels); panels++)
+        most = std::max(most, cut_conv_depthwise(problem_of(first), problem_of(second), panels).scratch());
+    return most * static_cast<int64_t>(sizeof(float));
+}
+
+OpenScratch open_conv_depthwise_scratch(const ConvSizes& second) {
+    int64_t planes = most_conv_depthwise_tasks * static_cast<int64_t>(sizeof(float));
+    return {planes * most_conv_depthwise_panels * window_height(problem_of(second)) * lane_count,
+            planes * conv_depthwise_slot};
 }
 
 std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,

@@ -21,6 +21,19 @@ std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c,
 // The bytes that this kernel works in, beside its operands, for n images with oh x ow outputs of k channels and c input
 // channels; n, oh and ow may be -1, unknown.
 int64_t winograd_scratch_bytes(int64_t tile, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow);
+// Of a convolution: its sizes, as in kernels/conv.hpp.
+struct ConvSizes {
+    int64_t c, k, h, w, oh, ow, r, s;
+    std::vector<int64_t> strides, dilations, pads;
+};
+// The bytes that a convolution and the depthwise one behind it work in, if they are one step.
+int64_t conv_depthwise_scratch_bytes(const ConvSizes& first, const ConvSizes& second);
+// The same if h, w, oh or ow is open: so many for each pixel of a row of the image between them, its halo included, and
+// at least so many.
+struct OpenScratch {
+    int64_t bytes_per_pixel, least_bytes;
+};
+OpenScratch open_conv_depthwise_scratch(const ConvSizes& second);
 // Weights [c][k][r][s] of a transposed convolution.
 std::vector<float> pack_transposed_convolution(int64_t k, int64_t c, const std::vector<int64_t>& kernel,
                                                const std::vector<int64_t>& strides,

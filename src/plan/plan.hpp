@@ -24,6 +24,7 @@ struct Step {
     OpNode* anchor = nullptr;   // the kernel's or control flow's node; nullptr for a loop
     std::vector<OpNode*> fused; // elementwise nodes in order, the last of which makes the step's result
     std::vector<Value*> outputs;
+    std::vector<Step> within;        // what this kernel runs, piece by piece: their outputs have no memory
     int scratch = -1;                // the buffer that the kernel works in; -1: it needs none
     std::vector<RegionPlan> regions; // control flow: a plan for each region
 };

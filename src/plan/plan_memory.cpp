@@ -3,8 +3,7 @@
 // symbolic dimensions. What has a size that only data shows comes from the host while running.
 #include "plan/plan.hpp"
 
-#include "plan/pack.hpp"
-#include "plan/winograd.hpp"
+#include "plan/scratch.hpp"
 #include "support/diagnostics.hpp"
 
 #include <algorithm>
@@ -218,9 +217,9 @@ private:
 
     // Memory that a step works in. All steps do so in one slot, which no value shares: one that lived on in it would
     // leave the next step to take another.
-    int add_scratch(int64_t bytes) {
+    int add_scratch(Dim bytes) {
         scratch_.push_back(static_cast<int>(plan_.buffers.size()));
-        plan_.buffers.push_back({Buffer::Slot, 0, 0, Dim(bytes)});
+        plan_.buffers.push_back({Buffer::Slot, 0, 0, std::move(bytes)});
         return scratch_.back();
     }
 
@@ -239,18 +238,8 @@ private:
                 bind_results(*out->producer());
                 make(*out, time_);
             }
-            if (int64_t bytes = scratch_of(step)) step.scratch = add_scratch(bytes);
+            if (Dim bytes = scratch_bytes(plan_, step); !bytes.is(0)) step.scratch = add_scratch(std::move(bytes));
         }
-    }
-
-    int64_t scratch_of(const Step& step) const {
-        auto kernel = plan_.kernels.find(step.anchor);
-        int64_t tile = kernel == plan_.kernels.end() ? 0 : winograd_tile(kernel->second);
-        if (tile == 0) return 0;
-        const Type &x = step.anchor->operand(0)->type(), &y = step.anchor->result().type();
-        const auto size = [](const Dim& dim) { return dim.constant().value_or(-1); };
-        return winograd_scratch_bytes(tile, size(y.dim(0)), size(x.dim(1)), size(y.dim(1)), size(y.dim(2)),
-                                      size(y.dim(3)));
     }
 
     void visit_control(Step& step) {

@@ -4,6 +4,7 @@
 #include "kernels_level.hpp"
 
 #include "kernels/conv.hpp"
+#include "kernels/conv_depthwise.hpp"
 #include "kernels/depthwise.hpp"
 #include "kernels/gemm.hpp"
 #include "kernels/map.hpp"
@@ -212,6 +213,54 @@ void run_conv(const i64* p, const void* const* in, void* const* out) {
     relayout_to_plain(c.n, yl, {0, c.n * yl.blocks()}, y, output<f32>(out, 0));
 }
 
+// Two convolutions, the second one depthwise, as one step and as two. p = the fields of both, the halo of y, and that
+// of x beyond the padding; in = x, weights and bias of the first, of the second one (filled up); out = y blocked as it
+// is made by one step, by two, packed weights of the first, of the second one, x and the image between with a halo,
+// scratch memory. Any content may be in all of them.
+template <int Block, bool IsLight> void run_conv_depthwise(const i64* p, const void* const* in, void* const* out) {
+    const Conv2d a = conv_of(p), b = conv_of(p + 15);
+    const i64 halo = p[30], extra = p[31];
+    const auto frame_of = [](const Conv2d& c, i64 more) {
+        const i64 bottom = (c.oh - 1) * c.stride_h + (c.r - 1) * c.dilation_h + 1 - c.pad_top - c.h;
+        const i64 right = (c.ow - 1) * c.stride_w + (c.s - 1) * c.dilation_w + 1 - c.pad_left - c.w;
+        return Blocked{
+            c.c, c.h, c.w, c.pad_top + more, c.pad_left + more, larger(0, bottom) + more, larger(0, right) + more};
+    };
+    const Blocked xl = frame_of(a, extra), between = frame_of(b, 0);
+    const Blocked yl = {b.k, b.oh, b.ow, halo, halo, halo, halo};
+    f32 *packed = output<f32>(out, 2), *packed_b = output<f32>(out, 3), *framed = output<f32>(out, 4);
+    pack_conv(a.k, a.c, a.r, a.s, Block, input<f32>(in, 1), packed);
+    pack_narrow(b.k, 1, b.r, b.s, input<f32>(in, 3), packed_b);
+    const auto first = test_epilogue<IsLight>(input<f32>(in, 2)), second = test_epilogue<IsLight>(input<f32>(in, 4));
+    constexpr Tiles tiles = conv2d_tiles(unknown, unknown, unknown, unknown);
+    constexpr Tiles narrow_tiles = conv_depthwise_tiles(unknown, 48, unknown);
+    const auto run = [&](const auto& layout) {
+        for (i64 task = conv2d_tasks(a, tiles) - 1; task >= 0; task--) {
+            conv2d_task<Block, tiles>(a, task, framed, layout, packed, output<f32>(out, 5), between, first);
+        }
+        with_test_window(b, [&]<Window W>() {
+            for (i64 task = narrow_conv_tasks(b, 1) - 1; task >= 0; task--) {
+                narrow_conv_task<1, W>(b, task, output<f32>(out, 5), between, packed_b, output<f32>(out, 1), yl,
+                                       second);
+            }
+            for (i64 n = 0; n < b.n; n++) {
+                for (i64 task = cut_conv_depthwise(a, b, narrow_tiles.panels).tasks() - 1; task >= 0; task--) {
+                    conv_depthwise_task<Block, narrow_tiles, W>(a, b, n, task, framed, layout, packed, first, packed_b,
+                                                                output<f32>(out, 6), output<f32>(out, 0), yl, second);
+                }
+            }
+        });
+    };
+    if constexpr (Block == 16) {
+        relayout_to_blocked(a.n, xl, {0, a.n * xl.blocks()}, input<f32>(in, 0), framed);
+        run(xl);
+    } else {
+        const Padded layout = {a.c, a.h, a.w, xl.top, xl.left, xl.bottom, xl.right};
+        relayout_to_padded(a.n, layout, {0, a.n * a.c}, input<f32>(in, 0), framed);
+        run(layout);
+    }
+}
+
 // As run_conv; out[4] = scratch memory, that any content may be in.
 template <int M> void run_winograd(const i64* p, const void* const* in, void* const* out) {
     const Conv2d c = conv_of(p);
@@ -416,6 +465,15 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"conv narrow 2", run_conv<16, 2>},
     {"conv narrow 4", run_conv<16, 4>},
     {"conv narrow 8", run_conv<16, 8>},
+    {"conv_depthwise_scratch",
+     [](const i64* p, const void* const*, void* const* out) {
+         const Conv2d a = conv_of(p), b = conv_of(p + 15);
+         *output<i64>(out, 0) = larger(cut_conv_depthwise(a, b, 1).scratch(), cut_conv_depthwise(a, b, 2).scratch());
+     }},
+    {"conv depthwise 16", run_conv_depthwise<16, false>},
+    {"conv depthwise 16 light", run_conv_depthwise<16, true>},
+    {"conv depthwise 1", run_conv_depthwise<1, false>},
+    {"conv depthwise 1 light", run_conv_depthwise<1, true>},
     {"winograd_scratch",
      [](const i64* p, const void* const*, void* const* out) {
          const Conv2d c = conv_of(p);

@@ -345,6 +345,57 @@ TEST(KernelConv, InNarrowGroups) {
     }
 }
 
+// A convolution and the depthwise one behind it are one step with the bits of two.
+TEST(KernelConv, WithTheDepthwiseOneBehindIt) {
+    const auto depthwise = [](const Conv& first, long r, long stride, long dilation, long pad) {
+        return Conv{first.n, first.k,  first.oh(), first.ow(), first.k, r,   r,  stride,
+                    stride,  dilation, dilation,   pad,        pad,     pad, pad};
+    };
+    const Conv wide = {1, 16, 30, 112, 40, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    const Conv small = {2, 24, 7, 7, 72, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    const Conv stem = {1, 3, 40, 41, 20, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1};
+    const Conv high = {1, 32, 90, 30, 16, 1, 1, 1, 1, 1, 1, 0, 0, 0, 0};
+    const std::vector<std::pair<Conv, Conv>> pairs = {
+        {wide, depthwise(wide, 3, 2, 1, 1)},   {wide, depthwise(wide, 5, 1, 1, 2)},
+        {small, depthwise(small, 3, 1, 1, 1)}, {small, depthwise(small, 5, 2, 1, 2)},
+        {stem, depthwise(stem, 3, 1, 1, 1)},   {stem, depthwise(stem, 3, 1, 2, 3)},
+        {high, depthwise(high, 3, 1, 1, 1)},   {high, depthwise(high, 3, 3, 1, 0)},
+        {high, depthwise(high, 1, 2, 1, 0)},   {small, depthwise(small, 7, 1, 1, 5)},
+    };
+    for (const auto& [first, second] : pairs) {
+        const auto filled = [](long n, long real, unsigned seed) {
+            auto values = random_values(static_cast<size_t>(n), seed);
+            std::fill(values.begin() + real, values.end(), 0.0f);
+            return values;
+        };
+        const long blocks = (first.k + 15) / 16 * 16;
+        const auto x = random_values(static_cast<size_t>(first.n * first.c * first.h * first.w), 1);
+        const auto weights = random_values(static_cast<size_t>(first.k * first.c * first.r * first.s), 2);
+        const auto bias = filled(blocks, first.k, 3), second_bias = filled(blocks, first.k, 4);
+        const auto second_weights = random_values(static_cast<size_t>(second.k * second.r * second.s), 5);
+        for (const auto& [halo, extra] : {std::pair(0L, 0L), std::pair(1L, 1L)}) {
+            for (const std::string name : {"16", "16 light", "1", "1 light"}) {
+                SCOPED_TRACE(testing::Message() << name << ", " << first.c << " to " << first.k << " channels, "
+                                                << second.r << " x " << second.r << ", halo " << halo);
+                std::vector<long> parameters = fields_of(first);
+                for (long field : fields_of(second)) parameters.push_back(field);
+                parameters.insert(parameters.end(), {halo, extra});
+                const auto floats = [](long n) { return static_cast<size_t>(n) * sizeof(float); };
+                const size_t y = floats(second.n * blocks * (second.oh() + 2 * halo) * (second.ow() + 2 * halo));
+                run_levels(
+                    "conv depthwise " + name, parameters,
+                    {x.data(), weights.data(), bias.data(), second_weights.data(), second_bias.data()},
+                    {y, y, floats(blocks * (first.c + 15) / 16 * 16 * first.r * first.s),
+                     floats(blocks * second.r * second.s),
+                     floats(first.n * (first.c + 15) / 16 * 16 * (first.h + 10) * (first.w + 10)),
+                     floats(second.n * blocks * (second.h + 20) * (second.w + 20)),
+                     floats(scratch_of("conv_depthwise_scratch", parameters))},
+                    [&](const KernelLevel&, const std::vector<Buffer>& out) { EXPECT_TRUE(out[0] == out[1]); }, 2);
+            }
+        }
+    }
+}
+
 TEST(KernelConv, OfAnyRankAndGrouping) {
     for (long groups : {1, 2, 6}) {
         for (Conv c :

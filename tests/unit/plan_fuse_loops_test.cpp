@@ -178,5 +178,45 @@ TEST(Fuse, AProductTakesAChoiceBySign) {
     EXPECT_EQ(p.steps(), (Texts{"gemm, mul, less, where"}));
 }
 
+// x of 8 channels to 16, and a depthwise convolution behind; `end` makes what is returned of both.
+std::string expansion(const std::string& size, const std::string& end, const std::string& results) {
+    const auto image = [&](int channels) { return "f32[1," + std::to_string(channels) + "," + size + "]"; };
+    const auto ones = [](int count) {
+        std::string text = "1.0";
+        for (int i = 1; i < count; i++) text += ", 1.0";
+        return "[" + text + "]";
+    };
+    return "weight \"e\" : f32[16,8,1,1] = " + ones(128) + "\nweight \"d\" : f32[16,1,3,3] = " + ones(144) +
+           "\nfunc @main(%x: " + image(8) + ") -> " + results +
+           " {\n  %e = weight \"e\" : f32[16,8,1,1]\n  %d = weight \"d\" : "
+           "f32[16,1,3,3]\n  %1 = conv2d %x, %e : " +
+           image(16) + "\n  %2 = relu %1 : " + image(16) +
+           "\n  %3 = conv2d %2, %d {pads = [1,1,1,1], groups = 16} : " + image(16) + end + "\n}\n";
+}
+
+TEST(Fuse, AConvolutionRunsWithinTheDepthwiseOneBehindIt) {
+    Planned p(expansion("20,20", "\n  return %3", "f32[1,16,20,20]"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_depthwise", "relayout"}));
+    const Step& step = p.plan.main.steps[1];
+    ASSERT_EQ(step.within.size(), 1u);
+    EXPECT_EQ(step.within[0].fused.size(), 1u);
+    EXPECT_EQ(step.number, 1);
+    EXPECT_EQ(p.plan.step_count, 3);
+    EXPECT_FALSE(p.plan.buffer_of.contains(step.within[0].outputs[0]));
+    EXPECT_EQ(p.slots().back(), std::to_string(22 * 22 * 16 * 4));
+}
+
+TEST(Fuse, AConvolutionThatOthersReadIsAStep) {
+    Planned p(expansion("20,20", "\n  return %2, %3", "(f32[1,16,20,20], f32[1,16,20,20])"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_padded, relu", "relayout", "conv2d_narrow", "relayout"}));
+}
+
+// The memory between two such convolutions is for rows of any width.
+TEST(Fuse, OpenSizesAreOneStepToo) {
+    Planned p(expansion("H,W", "\n  return %3", "f32[1,16,H,W]"));
+    EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_depthwise", "relayout"}));
+    EXPECT_NE(p.slots().back().find("W"), std::string::npos) << p.slots().back();
+}
+
 } // namespace
 } // namespace cuvil
