@@ -76,6 +76,12 @@ template <class V> INLINE V exp_of_negative(V x) {
     return (V(T(1)) + parts.rest) * power_of_two<V>(parts.n + N(lift)) * V(lower);
 }
 
+// exp(x) where that is a normal number and at most 1, with the same bits.
+template <class V> INLINE V exp_to_normal(V x) {
+    auto parts = exp_parts(x);
+    return (V(element_of<V>(1)) + parts.rest) * power_of_two<V>(parts.n);
+}
+
 // exp(x) - 1, accurate for small x too.
 template <class V> INLINE V expm1(V x) {
     using T = element_of<V>;
