@@ -34,7 +34,7 @@ inline constexpr std::string_view weights_section = ".cuvil.weights";
 inline constexpr std::string_view check_section = ".cuvil.check";
 
 inline constexpr uint64_t weights_alignment = 4096;
-// Weights that fill many huge pages start at a huge page's boundary.
+// Files with weights that fill many huge pages are mapped at a huge page's boundary.
 inline constexpr uint64_t huge_page = uint64_t{2} << 20;
 inline constexpr uint64_t huge_weights = uint64_t{32} << 20;
 

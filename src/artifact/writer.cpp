@@ -42,10 +42,9 @@ public:
         hashed_front_ = front_.size();
         end_of_weights_ = front_.size();
         if (size != 0) {
-            const uint64_t alignment = size > huge_weights ? huge_page : weights_alignment;
-            weights_at_ = round_up(front_.size(), alignment);
+            weights_at_ = round_up(front_.size(), weights_alignment);
             end_of_weights_ = weights_at_ + size;
-            add_entry(weights_section, weights_at_, size, alignment);
+            add_entry(weights_section, weights_at_, size, weights_alignment);
         }
         check_at_ = round_up(end_of_weights_, table_alignment);
         add_entry(check_section, check_at_, sizeof(ArtifactCheck), table_alignment);
