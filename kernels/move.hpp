@@ -197,6 +197,27 @@ INLINE i64 gather(i64 outer, i64 axis, i64 inner, i64 count, Range rows, const T
     return wrong;
 }
 
+// gather of whole rows from a matrix of axis x inner elements whose transpose is packed into panels, as the b of a
+// matrix product is.
+template <class I>
+INLINE i64 gather_packed(i64 axis, i64 inner, Range rows, const f32* packed, const I* indices, f32* y) {
+    i64 wrong = -1;
+    for (i64 row = rows.begin; row < rows.end; row++) {
+        i64 index = static_cast<i64>(indices[row]);
+        index += index < 0 ? axis : 0;
+        const bool is_there = index >= 0 && index < axis;
+        if (!is_there) {
+            wrong = wrong < 0 ? row : wrong;
+        }
+        const i64 column = is_there ? index : 0;
+        const f32* from = packed + column / lane_count * inner * lane_count + column % lane_count;
+        for (i64 i = 0; i < inner; i++) {
+            y[row * inner + i] = is_there ? from[i * lane_count] : 0.0f;
+        }
+    }
+    return wrong;
+}
+
 // y[i] = start + i * delta for the range. Integers wrap.
 template <class T> INLINE void fill_range(Range range, T start, T delta, T* y) {
     for (i64 i = range.begin; i < range.end; i++) {

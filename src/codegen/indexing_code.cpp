@@ -9,6 +9,7 @@ class IndexingWriter : public StepWriter {
 public:
     using StepWriter::StepWriter;
     void emit_gather();
+    void emit_gather_packed();
     void emit_gather_elements();
     void emit_gather_nd();
     void emit_scatter_elements();
@@ -56,6 +57,15 @@ void IndexingWriter::emit_gather() {
                             "reinterpret_cast<{0}*>(y))",
                             t),
                 std::to_string(at), "axis");
+}
+
+void IndexingWriter::emit_gather_packed() {
+    input("x", 0);
+    input("indices", 1);
+    output();
+    out_.line("const i64 axis = {}, inner = {}, count = {};", size(c_.plan.packed_rows.at(node_)), size(type(0).dim(1)),
+              size(element_count(type(1).shape())));
+    run_checked("count", "count * inner", "gather_packed(axis, inner, range, x, indices, y)", "0", "axis");
 }
 
 std::string IndexingWriter::columns(const Type& data, const Type& indices, size_t axis) {
@@ -165,6 +175,7 @@ template <void (IndexingWriter::*emit)()> constexpr auto write = StepWriter::wri
 
 const KernelCode rows[] = {
     {"gather", write<&IndexingWriter::emit_gather>},
+    {"gather_packed", write<&IndexingWriter::emit_gather_packed>},
     {"gather_elements", write<&IndexingWriter::emit_gather_elements>},
     {"gather_nd", write<&IndexingWriter::emit_gather_nd>},
     {"scatter_elements", write<&IndexingWriter::emit_scatter_elements>},

@@ -52,7 +52,42 @@ public:
         }
     }
 
+    // A table of rows that is the weights of a product, too, as that of words in a language model, is kept once.
+    void share_tables(Region& region) {
+        for (const auto& node : region.nodes()) {
+            if (node->op() == "gather") read_packed_rows(*node);
+            for (const auto& inner : node->regions()) share_tables(*inner);
+        }
+    }
+
 private:
+    void read_packed_rows(OpNode& node) {
+        const Type& table = node.operand(0)->type();
+        auto bytes = constant_bytes(edit_.program(), *node.operand(0));
+        if (!bytes || table.dtype() != DType::F32 || table.rank() != 2 || !is_first_axis(node)) return;
+        int64_t rows = *table.dim(0).constant(), width = *table.dim(1).constant();
+        Type packed_type = Type::tensor(DType::F32, {(rows + 15) / 16, width, 16});
+        std::optional<Hash128> hash;
+        for (const auto& [name, weight] : edit_.program().weights()) {
+            if (weight.type != packed_type) continue;
+            if (!hash) {
+                std::vector<float> packed = pack_transposed(rows, width, floats(*bytes));
+                hash = content_hash(std::as_bytes(std::span(packed)));
+            }
+            if (weight.hash != *hash) continue;
+            plan_.packed_rows[&node] = rows;
+            plan_.kernels[&node] = "gather_packed";
+            edit_.insert_before(node);
+            edit_.set_operand(node, 0, &edit_.weight(name));
+            return;
+        }
+    }
+
+    static bool is_first_axis(const OpNode& node) {
+        int64_t axis = node.get<int64_t>("axis");
+        return axis == 0 || axis == -node.operand(0)->type().rank();
+    }
+
     std::string kernel_for(OpNode& node) {
         if (node.op() == "conv2d") return choose_conv2d(node);
         if (node.op() == "conv_transpose2d") return choose_conv_transpose(node);
@@ -355,6 +390,8 @@ Plan choose_algorithms(Program& program, const ChoiceOptions& options) {
     Plan plan;
     for (const auto& function : program.functions())
         Chooser(program, *function, options, plan).choose(function->body());
+    for (const auto& function : program.functions())
+        Chooser(program, *function, options, plan).share_tables(function->body());
     return plan;
 }
 

@@ -17,6 +17,12 @@ std::vector<float> pack_matrix(int64_t k, int64_t n, std::span<const float> b) {
     return packed;
 }
 
+std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b) {
+    std::vector<float> packed(static_cast<size_t>(packed_size(k, n)));
+    pack_b(k, n, b.data(), 1, k, packed.data());
+    return packed;
+}
+
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,
                                     std::span<const float> weights) {
     std::vector<float> packed(static_cast<size_t>(packed_conv_size(k, c, r, s, block)));

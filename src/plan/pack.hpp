@@ -9,6 +9,8 @@ namespace cuvil {
 
 // b [k][n], row-major, in panels of 16 columns: [ceil(n / 16)][k][16].
 std::vector<float> pack_matrix(int64_t k, int64_t n, std::span<const float> b);
+// The same for its transpose [n][k].
+std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b);
 // Weights [k][c][r][s] in panels of 16 output channels, for an input with `block` (16 or 1) channels in one block.
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,
                                     std::span<const float> weights);

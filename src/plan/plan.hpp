@@ -79,6 +79,7 @@ struct Plan {
     std::map<const OpNode*, std::string> choices; // what a node computes for which there are several kernels
     // Of products and attention: the transpose that is stored in place of the result, whose type it has taken.
     std::map<const OpNode*, std::vector<int64_t>> stored_transposed;
+    std::map<const OpNode*, Dim> packed_rows; // of gathers that read the weights of a product: the rows there are
     RegionPlan main;
 
     std::vector<Buffer> buffers;

@@ -254,6 +254,24 @@ def test_strings_that_are_no_input_are_refused():
         )
 
 
+def test_a_table_that_a_product_shares_is_read_by_rows():
+    rows = np.arange(120, dtype=np.float32).reshape(40, 3)
+    m = compiled(
+        [
+            oh.make_node("Gather", ["table", "i"], ["x"], name="embedding/lookup"),
+            oh.make_node("Transpose", ["table"], ["columns"], perm=[1, 0]),
+            oh.make_node("MatMul", ["x", "columns"], ["y"]),
+        ],
+        [info("i", TP.INT64, ["N"])],
+        [info("y", TP.FLOAT, ["N", 40])],
+        (nh.from_array(rows, "table"),),
+    )
+    i = np.array([0, 39, -1, 17])
+    assert np.array_equal(m.run({"i": i})["y"], rows[i] @ rows.T)
+    with pytest.raises(RuntimeError, match=r"index 40 is out of range for axis 0 of size 40.*embedding/lookup"):
+        m.run({"i": np.array([1, 40])})
+
+
 def test_an_index_out_of_range_is_a_sentence():
     table = nh.from_array(np.arange(12, dtype=np.float32).reshape(4, 3), "table")
     m = compiled(

@@ -431,6 +431,13 @@ void run_gather(const i64* p, const void* const* in, void* const* out) {
         gather(p[0], p[1], p[2], p[3], {0, p[0] * p[3]}, input<f32>(in, 0), input<i64>(in, 1), output<f32>(out, 0));
 }
 
+// p = axis, inner, count; in = x, indices; out = y, the returned position, x packed.
+void run_gather_packed(const i64* p, const void* const* in, void* const* out) {
+    f32* packed = output<f32>(out, 2);
+    pack_b(p[1], p[0], input<f32>(in, 0), 1, p[1], packed);
+    *output<i64>(out, 1) = gather_packed(p[0], p[1], {0, p[2]}, packed, input<i64>(in, 1), output<f32>(out, 0));
+}
+
 // p = shape[2]; out = indices [2][count], the count.
 void run_nonzero(const i64* p, const void* const* in, void* const* out) {
     const i64 count = nonzero_count(p[0] * p[1], input<f32>(in, 0));
@@ -508,6 +515,7 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"copy f32", run_copy<f32>},
     {"copy u8", run_copy<u8>},
     {"gather", run_gather},
+    {"gather_packed", run_gather_packed},
     {"nonzero", run_nonzero},
     {nullptr, nullptr},
 };

@@ -373,6 +373,30 @@ TEST(KernelMove, GatherReportsTheFirstWrongIndex) {
     }
 }
 
+TEST(KernelMove, GatherReadsRowsOfPackedWeights) {
+    for (long axis : {5, 16, 37}) {
+        const long inner = 20, count = 4;
+        const auto x = random_values(static_cast<size_t>(axis * inner), 1);
+        for (const std::vector<std::int64_t>& indices :
+             {std::vector<std::int64_t>{0, axis - 1, -1, -axis}, {2, axis, 1, -axis - 1}, {1ll << 62, 0, 0, -1}}) {
+            const auto is_wrong = [&](std::int64_t index) { return index < -axis || index >= axis; };
+            const auto first = std::find_if(indices.begin(), indices.end(), is_wrong);
+            run_levels(
+                "gather_packed", {axis, inner, count}, {x.data(), indices.data()},
+                {static_cast<size_t>(count * inner) * 4, 8, static_cast<size_t>((axis + 15) / 16 * 16 * inner) * 4},
+                [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                    ASSERT_EQ(*out[1].as<std::int64_t>(), first == indices.end() ? -1 : first - indices.begin());
+                    for (long i = 0; i < count * inner; i++) {
+                        const std::int64_t index = indices[i / inner];
+                        const std::int64_t at = index < 0 ? index + axis : index;
+                        ASSERT_EQ(out[0].as<float>()[i], is_wrong(index) ? 0.0f : x[at * inner + i % inner]);
+                    }
+                },
+                2);
+        }
+    }
+}
+
 TEST(KernelMove, NonzeroGivesIndicesInOrder) {
     const std::vector<float> x = {0, 1, 0, NAN, -0.0f, 2, 0, 0, 3};
     run_levels("nonzero", {3, 3}, {x.data()}, {64, 8}, [](const KernelLevel&, const std::vector<Buffer>& out) {

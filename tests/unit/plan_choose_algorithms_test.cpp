@@ -34,5 +34,33 @@ TEST(ChooseAlgorithms, ArgumentsHaveNoLayout) {
     }
 }
 
+// A model whose table of words is the weights of its last product, transposed, if they are equal.
+std::string language_model(bool is_equal) {
+    std::string table, product;
+    for (int row = 0; row < 3; row++)
+        for (int column = 0; column < 2; column++)
+            table += (table.empty() ? "" : ", ") + std::to_string(2 * row + column);
+    for (int column = 0; column < 2; column++)
+        for (int row = 0; row < 3; row++)
+            product += (product.empty() ? "" : ", ") + std::to_string(2 * row + column + (is_equal ? 0 : 1));
+    return "weight \"table\" : f32[3,2] = [" + table + "]\nweight \"out\" : f32[2,3] = [" + product + R"(]
+func @main(%i: i64[N]) -> f32[N,3] {
+  %t = weight "table" : f32[3,2]
+  %w = weight "out" : f32[2,3]
+  %1 = gather %t, %i {axis = 0} : f32[N,2]
+  %2 = matmul %1, %w : f32[N,3]
+  return %2
+})";
+}
+
+TEST(ChooseAlgorithms, ATableThatIsAProductsWeightsIsKeptOnce) {
+    Planned tied(language_model(true));
+    EXPECT_EQ(tied.steps(), (std::vector<std::string>{"gather_packed", "gemm"}));
+    EXPECT_EQ(tied.plan.constants.size(), 1u);
+    Planned others(language_model(false));
+    EXPECT_EQ(others.steps(), (std::vector<std::string>{"gather", "gemm"}));
+    EXPECT_EQ(others.plan.constants.size(), 2u);
+}
+
 } // namespace
 } // namespace cuvil
