@@ -92,17 +92,6 @@ template <int Width, int Pixels, class Out>
     take(sum, out);
 }
 
-// A part of the lanes, as wide as a register.
-inline constexpr i64 part_lanes = lane_count / core.parts;
-using PartLanes = f32 __attribute__((ext_vector_type(part_lanes)));
-struct [[gnu::packed, gnu::may_alias]] Part {
-    PartLanes lanes;
-};
-INLINE PartLanes load_part(const f32* p, i64 part) {
-    return reinterpret_cast<const Part*>(p + part * part_lanes)->lanes;
-}
-INLINE void store_part(f32* p, i64 part, PartLanes v) { reinterpret_cast<Part*>(p + part * part_lanes)->lanes = v; }
-
 // The windows of a depthwise convolution that have tiles of their own: so many columns without gaps, moving by 1 or 2.
 struct Window {
     int columns, stride;

@@ -23,6 +23,17 @@ inline constexpr Core core = {16, 2, 1, 1};
 inline constexpr Core core = {16, 4, 2, 2};
 #endif
 
+// A part of the lanes, as wide as a register.
+inline constexpr i64 part_lanes = lane_count / core.parts;
+using PartLanes = f32 __attribute__((ext_vector_type(part_lanes)));
+struct [[gnu::packed, gnu::may_alias]] Part {
+    PartLanes lanes;
+};
+INLINE PartLanes load_part(const f32* p, i64 part) {
+    return reinterpret_cast<const Part*>(p + part * part_lanes)->lanes;
+}
+INLINE void store_part(f32* p, i64 part, PartLanes v) { reinterpret_cast<Part*>(p + part * part_lanes)->lanes = v; }
+
 // Limits of a tile: rows, for their addresses take registers too, and panels of 16 columns.
 inline constexpr i64 most_rows = 14, most_panels = 8;
 

@@ -25,23 +25,23 @@ template <int M> inline constexpr int winograd_products = winograd_points<M> * w
 // The point that small tiles do without.
 template <int M> inline constexpr int winograd_left_out = M;
 
-// ---- The transforms in one direction
+// ---- The transforms in one direction, of any part of the lanes
 
 inline constexpr f64 sqrt_half = 0.70710678118654752440, sqrt_two = 1.41421356237309504880;
 
 // The values at the points, of M + 2 inputs.
-INLINE void to_points(const vec<f32> (&d)[6], vec<f32> (&v)[6]) {
-    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two));
-    v[0] = fma(splat(-2.5f), d[2], d[0]) + d[4];
-    v[5] = fma(splat(-2.5f), d[3], d[1]) + d[5];
-    const vec<f32> even_a = fma(splat(-2.0f), d[2], d[4]), odd_a = fma(splat(-2.0f), d[1], d[3]);
+template <class V> INLINE void to_points(const V (&d)[6], V (&v)[6]) {
+    const V a = V(f32(sqrt_half)), b = V(f32(sqrt_two));
+    v[0] = fma(V(-2.5f), d[2], d[0]) + d[4];
+    v[5] = fma(V(-2.5f), d[3], d[1]) + d[5];
+    const V even_a = fma(V(-2.0f), d[2], d[4]), odd_a = fma(V(-2.0f), d[1], d[3]);
     v[1] = fma(a, odd_a, even_a);
     v[2] = fma(-a, odd_a, even_a);
-    const vec<f32> even_b = fma(splat(-0.5f), d[2], d[4]), odd_b = fma(splat(-0.5f), d[1], d[3]);
+    const V even_b = fma(V(-0.5f), d[2], d[4]), odd_b = fma(V(-0.5f), d[1], d[3]);
     v[3] = fma(b, odd_b, even_b);
     v[4] = fma(-b, odd_b, even_b);
 }
-INLINE void to_points(const vec<f32> (&d)[4], vec<f32> (&v)[4]) {
+template <class V> INLINE void to_points(const V (&d)[4], V (&v)[4]) {
     v[0] = d[0] - d[2];
     v[1] = d[1] + d[2];
     v[2] = d[2] - d[1];
@@ -53,47 +53,47 @@ INLINE void to_points(const vec<f32> (&d)[4], vec<f32> (&v)[4]) {
 // multiplied by what is too much.
 
 // The values at the points, of M + 1 inputs; v[winograd_left_out] is not written.
-INLINE void to_points(const vec<f32> (&d)[5], vec<f32> (&v)[6]) {
-    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two)), half = splat(0.5f);
-    const vec<f32> first = fma(-b, d[0], d[1]), odd = fma(-b, d[1], d[2]), even = fma(-b, d[2], d[3]);
+template <class V> INLINE void to_points(const V (&d)[5], V (&v)[6]) {
+    const V a = V(f32(sqrt_half)), b = V(f32(sqrt_two)), half = V(0.5f);
+    const V first = fma(-b, d[0], d[1]), odd = fma(-b, d[1], d[2]), even = fma(-b, d[2], d[3]);
     v[0] = fma(-half, first, even);
     v[1] = fma(a, odd, even);
     v[2] = fma(-a, odd, even);
     v[3] = fma(-half, d[1], d[3]);
     v[5] = fma(-half, odd, fma(-b, d[3], d[4]));
 }
-INLINE void to_points(const vec<f32> (&d)[3], vec<f32> (&v)[4]) {
+template <class V> INLINE void to_points(const V (&d)[3], V (&v)[4]) {
     v[0] = d[0] - d[1];
     v[1] = d[1];
     v[3] = d[2] - d[1];
 }
 
 // M outputs of the products at the points.
-INLINE void from_points(const vec<f32> (&m)[6], vec<f32> (&y)[4]) {
-    const vec<f32> a = splat(f32(sqrt_half)), b = splat(f32(sqrt_two));
-    const vec<f32> half_a = splat(f32(sqrt_half / 2)), twice_b = splat(f32(2 * sqrt_two));
-    const vec<f32> sum_a = m[1] + m[2], difference_a = m[1] - m[2];
-    const vec<f32> sum_b = m[3] + m[4], difference_b = m[3] - m[4];
+template <class V> INLINE void from_points(const V (&m)[6], V (&y)[4]) {
+    const V a = V(f32(sqrt_half)), b = V(f32(sqrt_two));
+    const V half_a = V(f32(sqrt_half / 2)), twice_b = V(f32(2 * sqrt_two));
+    const V sum_a = m[1] + m[2], difference_a = m[1] - m[2];
+    const V sum_b = m[3] + m[4], difference_b = m[3] - m[4];
     y[0] = m[0] + sum_a + sum_b;
     y[1] = fma(b, difference_b, a * difference_a);
-    y[2] = fma(splat(2.0f), sum_b, splat(0.5f) * sum_a);
+    y[2] = fma(V(2.0f), sum_b, V(0.5f) * sum_a);
     y[3] = fma(twice_b, difference_b, half_a * difference_a) + m[5];
 }
-INLINE void from_points(const vec<f32> (&m)[4], vec<f32> (&y)[2]) {
+template <class V> INLINE void from_points(const V (&m)[4], V (&y)[2]) {
     y[0] = m[0] + m[1] + m[2];
     y[1] = m[1] - m[2] + m[3];
 }
 
 // M - 1 outputs.
-INLINE void from_points(const vec<f32> (&m)[6], vec<f32> (&y)[3]) {
+template <class V> INLINE void from_points(const V (&m)[6], V (&y)[3]) {
     constexpr f64 a = sqrt_half, b = sqrt_two;
-    const vec<f32> p = splat(f32(a + b)) * m[1], q = splat(f32(b - a)) * m[2];
-    const vec<f32> sum = p + q, difference = p - q;
-    y[0] = fma(splat(f32(2 * b)), m[3], fma(splat(f32(b)), m[0], sum));
-    y[1] = fma(splat(4.0f), m[3], splat(f32(a)) * difference);
-    y[2] = fma(splat(f32(4 * b)), m[3], splat(0.5f) * sum) + m[5];
+    const V p = V(f32(a + b)) * m[1], q = V(f32(b - a)) * m[2];
+    const V sum = p + q, difference = p - q;
+    y[0] = fma(V(f32(2 * b)), m[3], fma(V(f32(b)), m[0], sum));
+    y[1] = fma(V(4.0f), m[3], V(f32(a)) * difference);
+    y[2] = fma(V(f32(4 * b)), m[3], V(0.5f) * sum) + m[5];
 }
-INLINE void from_points(const vec<f32> (&m)[4], vec<f32> (&y)[1]) { y[0] = m[0] + splat(2.0f) * m[1] + m[3]; }
+template <class V> INLINE void from_points(const V (&m)[4], V (&y)[1]) { y[0] = m[0] + V(2.0f) * m[1] + m[3]; }
 
 // The weights at the points, of the 3 taps g.
 INLINE void weights_at_points(const f64 (&g)[3], f64 (&u)[6]) {
@@ -290,32 +290,43 @@ template <int M> constexpr i64 winograd_scratch(const Conv2d& p) {
 // ---- The work
 
 // One channel block of one tile at all points: v[point * step] for the window whose first row and column are y, x.
-// image is the plane, with its halo. Low and Narrow: 1 for a small tile in that direction.
+// image is the plane, with its halo. Low and Narrow: 1 for a small tile in that direction. Part by part of the lanes,
+// since a transform needs twice as many registers as it has inputs.
 template <int M, int Low, int Narrow>
 [[gnu::noinline]] void winograd_input(const f32* image, const Blocked& xl, i64 y, i64 x, f32* v, i64 point_step) {
     constexpr int points = winograd_points<M>, height = points - Low, width = points - Narrow;
     const f32* window = image + xl.offset(0, 0, y, x);
-    const bool is_inside = y + height <= xl.h + xl.bottom && x + width <= xl.w + xl.right;
-    vec<f32> rows[height][points]; // at the points in the direction of x
-    UNROLL for (int i = 0; i < height; i++) {
-        vec<f32> d[width];
-        UNROLL for (int j = 0; j < width; j++) {
-            // Behind the halo lies what no output of the image needs.
-            const bool is_there = is_inside || (y + i < xl.h + xl.bottom && x + j < xl.w + xl.right);
-            d[j] = is_there ? load(window + i * xl.row() + j * lane_count) : splat(0.0f);
+    i64 row_step = xl.row();
+    const i64 h = smaller(height, xl.h + xl.bottom - y), w = smaller(width, xl.w + xl.right - x);
+    alignas(64) f32 inside[height * width * lane_count];
+    if (h < height || w < width) {
+        // Behind the halo lies what no output of the image needs.
+        for (i64 i = 0; i < height; i++) {
+            for (i64 j = 0; j < width; j++) {
+                store(inside + (i * width + j) * lane_count,
+                      i < h && j < w ? load(window + i * row_step + j * lane_count) : splat(0.0f));
+            }
         }
-        to_points(d, rows[i]);
+        window = inside, row_step = width * lane_count;
     }
-    UNROLL for (int j = 0; j < points; j++) {
-        if (Narrow && j == winograd_left_out<M>) {
-            continue;
+    for (i64 part = 0; part < core.parts; part++) {
+        PartLanes rows[height][points]; // at the points in the direction of x
+        UNROLL for (int i = 0; i < height; i++) {
+            PartLanes d[width];
+            UNROLL for (int j = 0; j < width; j++) { d[j] = load_part(window + i * row_step + j * lane_count, part); }
+            to_points(d, rows[i]);
         }
-        vec<f32> d[height], at_points[points];
-        UNROLL for (int i = 0; i < height; i++) { d[i] = rows[i][j]; }
-        to_points(d, at_points);
-        UNROLL for (int i = 0; i < points; i++) {
-            if (!Low || i != winograd_left_out<M>) {
-                store(v + (i * points + j) * point_step, at_points[i]);
+        UNROLL for (int j = 0; j < points; j++) {
+            if (Narrow && j == winograd_left_out<M>) {
+                continue;
+            }
+            PartLanes d[height], at_points[points];
+            UNROLL for (int i = 0; i < height; i++) { d[i] = rows[i][j]; }
+            to_points(d, at_points);
+            UNROLL for (int i = 0; i < points; i++) {
+                if (!Low || i != winograd_left_out<M>) {
+                    store_part(v + (i * points + j) * point_step, part, at_points[i]);
+                }
             }
         }
     }
@@ -358,24 +369,26 @@ template <int M>
 // The outputs of a tile, in rows of M, of the sums at the points, which lie point_step apart.
 template <int M, int Low, int Narrow> [[gnu::noinline]] void winograd_output(const f32* s, i64 point_step, f32* out) {
     constexpr int points = winograd_points<M>, height = M - Low, width = M - Narrow;
-    vec<f32> columns[height][points];
-    UNROLL for (int j = 0; j < points; j++) {
-        if (Narrow && j == winograd_left_out<M>) {
-            continue;
-        }
-        vec<f32> m[points], y[height];
-        UNROLL for (int i = 0; i < points; i++) {
-            if (!Low || i != winograd_left_out<M>) {
-                m[i] = load(s + (i * points + j) * point_step);
+    for (i64 part = 0; part < core.parts; part++) {
+        PartLanes columns[height][points];
+        UNROLL for (int j = 0; j < points; j++) {
+            if (Narrow && j == winograd_left_out<M>) {
+                continue;
             }
+            PartLanes m[points], y[height];
+            UNROLL for (int i = 0; i < points; i++) {
+                if (!Low || i != winograd_left_out<M>) {
+                    m[i] = load_part(s + (i * points + j) * point_step, part);
+                }
+            }
+            from_points(m, y);
+            UNROLL for (int i = 0; i < height; i++) { columns[i][j] = y[i]; }
         }
-        from_points(m, y);
-        UNROLL for (int i = 0; i < height; i++) { columns[i][j] = y[i]; }
-    }
-    UNROLL for (int i = 0; i < height; i++) {
-        vec<f32> y[width];
-        from_points(columns[i], y);
-        UNROLL for (int j = 0; j < width; j++) { store(out + (i * M + j) * lane_count, y[j]); }
+        UNROLL for (int i = 0; i < height; i++) {
+            PartLanes y[width];
+            from_points(columns[i], y);
+            UNROLL for (int j = 0; j < width; j++) { store_part(out + (i * M + j) * lane_count, part, y[j]); }
+        }
     }
 }
 
