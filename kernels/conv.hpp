@@ -117,10 +117,11 @@ INLINE Walk window_walk(const Conv2d& p, const Padded& xl) {
 // Computes the tiles of y that belong to the task, with their part of the border. x is Blocked for Block 16, Padded for
 // Block 1, and its halo covers the padding. The epilogue, `vec<f32> e(vec<f32>, At)`, gets physical offsets in y and
 // always 16 lanes: operands in the layout of y, and per-channel ones filled up to a multiple of 16, may be read whole.
-// T = conv2d_tiles(oh, ow, k, c * r * s).
+// T = conv2d_tiles(oh, ow, k, c * r * s). Shared by all steps with such tiles and a known epilogue.
 template <int Block, Tiles T, class X, class E>
-INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
-                        const Blocked& yl, E epilogue) {
+[[gnu::noinline]] void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, const f32* packed, f32* y,
+                                   const Blocked& yl, const E& its_epilogue) {
+    const E epilogue = its_epilogue; // which no store can change
     const Conv2dCut cut = cut_conv2d(p, T);
     const ImageCut::Piece piece = cut.image.piece(task);
     const Range band = chunk(cut.all_tiles, cut.image.bands, piece.band);
@@ -130,14 +131,19 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
     const Walk walk = window_walk(p, xl);
     const i64 x_step = cut.is_column ? p.stride_h * xl.row() : p.stride_w * Block;
     const i64 y_step = cut.is_column ? yl.row() : lane_count;
+    const Chunks tiles_of_line(cut.line, cut.tiles);
     for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
         const i64 first = bundle * T.panels;
         const i64 panels = smaller(T.panels, cut.panels - first);
         const f32* weights = packed + first * panel_step;
+        i64 line = band.begin / cut.tiles, in_line = band.begin % cut.tiles;
         for (i64 tile = band.begin; tile < band.end; tile++) {
-            const Range pixels = chunk(cut.line, cut.tiles, tile % cut.tiles);
-            const i64 oy = cut.is_column ? pixels.begin : tile / cut.tiles;
+            const Range pixels = tiles_of_line[in_line];
+            const i64 oy = cut.is_column ? pixels.begin : line;
             const i64 ox = cut.is_column ? 0 : pixels.begin;
+            if (++in_line == cut.tiles) {
+                line++, in_line = 0;
+            }
             const f32* window = x + xl.offset(n, 0, oy * p.stride_h - p.pad_top, ox * p.stride_w - p.pad_left);
             const At at = {first * lane_count, yl.offset(n, first, oy, ox), lane_count};
             const auto multiply = [&](auto out) {
@@ -148,7 +154,7 @@ INLINE void conv2d_task(const Conv2d& p, i64 task, const f32* x, const X& xl, co
                 multiply(Finished<E>{y, at, y_step, yl.plane(), epilogue});
             } else {
                 alignas(64) f32 sums[T.rows * T.panels * lane_count];
-                multiply(sums);
+                multiply(static_cast<f32*>(sums));
                 for (i64 panel = 0; panel < panels; panel++) {
                     finish_pixels(pixels.size(), sums + panel * lane_count, panels * lane_count,
                                   yl.channels_in(first + panel), y,

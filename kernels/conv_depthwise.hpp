@@ -105,8 +105,10 @@ INLINE bool is_flat_conv(const Conv2d&, const Padded&) { return false; }
 
 // Makes some rows of some panels of the first convolution's result from `held` on.
 template <int Block, Tiles T, class X, class E>
-INLINE void make_rows_between(const Conv2d& first, const ConvDepthwiseCut& cut, i64 n, Range between, i64 panel,
-                              i64 panels, const f32* x, const X& xl, const f32* packed, f32* held, E epilogue) {
+[[gnu::noinline]] void make_rows_between(const Conv2d& first, const ConvDepthwiseCut& cut, i64 n, Range between,
+                                         i64 panel, i64 panels, const f32* x, const X& xl, const f32* packed, f32* held,
+                                         const E& its_epilogue) {
+    const E epilogue = its_epilogue; // which no store can change
     const Range rows = clamped(between, first.oh);
     for (i64 i = 0; i < panels; i++) {
         f32* plane = held + i * cut.plane();
@@ -126,11 +128,10 @@ INLINE void make_rows_between(const Conv2d& first, const ConvDepthwiseCut& cut, 
     const i64 panel_step = packed_channels(first.c, Block) * first.r * first.s * lane_count;
     const f32* weights = packed + panel * panel_step;
     const Walk walk = window_walk(first, xl);
-    const Range shortest = chunk(line, larger(1, tiles), tiles - 1);
-    const i64 longer = line - tiles * shortest.size();
+    const Chunks tiles_of_line(line, larger(1, tiles));
     i64 oy = rows.begin, ox = 0;
     for (i64 i = 0, tile = 0; i < lines * tiles; i++, tile = tile + 1 < tiles ? tile + 1 : 0) {
-        const i64 size = shortest.size() + (tile < longer);
+        const i64 size = tiles_of_line[tile].size();
         const f32* window =
             x + xl.offset(n, 0, oy * first.stride_h - first.pad_top, ox * first.stride_w - first.pad_left);
         const auto multiply = [&](auto out) {

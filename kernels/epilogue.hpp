@@ -1,7 +1,7 @@
 #pragma once
 // What a kernel does with each value before it stores it. An epilogue is any function `vec<f32> e(vec<f32>, At)`. The
-// light ones have a few instructions and one type for many steps, so that the micro-kernels have a copy for each type
-// and apply them in registers; all others get their values by way of memory.
+// known ones are one type for many steps, so that steps share the code around them; of these, the light ones have a few
+// instructions, and the micro-kernels apply them in registers. All others get their values by way of memory.
 #include "kernels/activation.hpp"
 #include "kernels/parallel.hpp"
 
@@ -19,10 +19,11 @@ struct Identity {
     INLINE vec<f32> operator()(vec<f32> v, At) const { return v; }
 };
 
-template <class E> inline constexpr bool is_light = false;
+// ---- Known epilogues
 
 // Between two bounds, low <= 0 <= high; a NaN stays one.
 struct Clamp {
+    static constexpr bool is_light = true;
     f32 low, high;
 
     INLINE vec<f32> operator()(vec<f32> v) const {
@@ -31,24 +32,38 @@ struct Clamp {
     }
 };
 struct HardSwish {
+    static constexpr bool is_light = true;
     INLINE vec<f32> operator()(vec<f32> v) const { return hard_swish(v); }
 };
+struct Silu {
+    static constexpr bool is_light = false;
+    INLINE vec<f32> operator()(vec<f32> v) const { return silu(v); }
+};
 
-// f(v + bias + addend): one bias per channel, filled up to a multiple of 16 with zeros, and, if `Adds`, an image in the
-// layout of the output. Channels that are not real get 0.
-template <bool Adds, class Activation> struct Light {
+// Where an image in the layout of the output is added.
+enum class Addend { none, before, after };
+
+// f(v + bias), and perhaps an image before or after f: one bias per channel, filled up to a multiple of 16 with zeros.
+// Channels that are not real get 0.
+template <Addend A, class F> struct Known {
     const f32 *bias, *addend;
-    Activation f;
+    F f;
 
     INLINE vec<f32> operator()(vec<f32> v, At at) const {
         v = v + load(bias + at.channel);
-        if constexpr (Adds) {
+        if constexpr (A == Addend::before) {
             v = v + load(addend + at.offset);
         }
-        return f(v);
+        v = f(v);
+        if constexpr (A == Addend::after) {
+            v = v + load(addend + at.offset);
+        }
+        return v;
     }
 };
-template <bool Adds, class Activation> inline constexpr bool is_light<Light<Adds, Activation>> = true;
+
+template <class E> inline constexpr bool is_light = false;
+template <Addend A, class F> inline constexpr bool is_light<Known<A, F>> = F::is_light;
 
 } // namespace CUVIL_ISA
 } // namespace cuvil

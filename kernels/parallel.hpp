@@ -27,6 +27,17 @@ constexpr Range chunk(i64 n, i64 parts, i64 i) {
     return {begin, begin + size + (i < longer)};
 }
 
+// The same for many pieces: divides once.
+struct Chunks {
+    i64 size, longer;
+
+    constexpr Chunks(i64 n, i64 parts) : size(n / parts), longer(n % parts) {}
+    constexpr Range operator[](i64 i) const {
+        const i64 begin = i * size + smaller(i, longer);
+        return {begin, begin + size + (i < longer)};
+    }
+};
+
 // Into how many tasks a step of so many multiplications is cut: large ones for large steps, yet at least eight of a
 // small one, since with few tasks the last of them keeps the other threads waiting.
 constexpr i64 task_count(i64 work) { return larger(1, smaller(work / 100000, larger(8, work / 1000000))); }

@@ -418,10 +418,11 @@ template <int M, Tiles T>
 }
 
 // Computes the outputs of a part of the panels for a block of tiles, with their part of the border, from V. The
-// epilogue is that of conv2d_task.
+// epilogue is that of conv2d_task. Shared by the steps with a known one.
 template <int M, Tiles T, class E>
-INLINE void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 part, const f32* v,
-                             const f32* packed, f32* s, f32* y, const Blocked& yl, E epilogue) {
+[[gnu::noinline]] void winograd_outputs(const Conv2d& p, const WinogradCut& cut, i64 block, i64 part, const f32* v,
+                                        const f32* packed, f32* s, f32* y, const Blocked& yl, const E& its_epilogue) {
+    const E epilogue = its_epilogue; // which no store can change
     const WinogradTiles tiles = tiles_of_block<M>(cut, block);
     const Range bundles = chunk(cut.bundles, cut.parts, part);
     const i64 n = block / cut.image_blocks;

@@ -16,7 +16,7 @@ namespace {
 
 // Functions per source file: enough to share the kernels among layers, few enough that two sources keep two cores busy.
 // A property of the program, never of the machine, since it decides the bytes of the file.
-constexpr size_t functions_per_source = 24;
+constexpr size_t functions_per_source = 48;
 
 constexpr std::string_view kernel_headers = R"(#include "kernels/attention.hpp"
 #include "kernels/conv.hpp"

@@ -1,5 +1,5 @@
 // Convolutions and pools.
-#include "codegen/light_epilogue.hpp"
+#include "codegen/known_epilogue.hpp"
 #include "codegen/step_writer.hpp"
 #include "ops/infer.hpp"
 #include "ops/views.hpp"
@@ -38,10 +38,10 @@ private:
 void WindowWriter::emit_epilogue(const Value* bias) {
     if (bias) input("bias", *bias);
     loop_.declare_operands(out_);
-    if (auto light = bias ? light_epilogue(c_) : std::nullopt) {
-        std::string addend = light->addend ? loop_.name_of(*light->addend) : "nullptr";
-        out_.line("const Light<{}, {}> epilogue = {{bias, {}, {}}};", light->addend != nullptr, light->activation,
-                  addend, light->arguments);
+    if (auto known = bias ? known_epilogue(c_) : std::nullopt) {
+        std::string addend = known->addend ? loop_.name_of(*known->addend) : "nullptr";
+        out_.line("const Known<Addend::{}, {}> epilogue = {{bias, {}, {}}};", known->where, known->function, addend,
+                  known->arguments);
         return;
     }
     out_.open("auto epilogue = [=](vec<f32> v, [[maybe_unused]] At at) {{");

@@ -146,7 +146,7 @@ Conv2d conv_of(const i64* p) {
 // relu(v + bias) + 0.5, or as a light epilogue without that.
 template <bool IsLight> auto test_epilogue(const f32* bias) {
     if constexpr (IsLight) {
-        return Light<false, Clamp>{bias, nullptr, {0, __builtin_inff()}};
+        return Known<Addend::none, Clamp>{bias, nullptr, {0, __builtin_inff()}};
     } else {
         return [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
     }

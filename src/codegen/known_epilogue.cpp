@@ -1,4 +1,4 @@
-#include "codegen/light_epilogue.hpp"
+#include "codegen/known_epilogue.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -7,17 +7,19 @@
 namespace cuvil {
 namespace {
 
+// Follows the chain of the fused nodes from the kernel's result on.
 class Reader {
 public:
-    explicit Reader(const StepContext& context) : c_(context) {}
+    explicit Reader(const StepContext& context) : c_(context), read_(memory_operands(context.step)) {}
 
-    std::optional<LightEpilogue> read() {
+    std::optional<KnownEpilogue> read() {
         const Value* value = &c_.step.anchor->result();
         for (const OpNode* node : c_.step.fused) {
-            if (is_final_ || !read_node(*node, *value)) return std::nullopt;
+            if (!read_node(*node, *value)) return std::nullopt;
             value = &node->result();
         }
-        if (!is_final_) out_.arguments = fmt::format("{{f32({}), f32({})}}", number_text(low_), number_text(high_));
+        if (out_.function == "Clamp")
+            out_.arguments = fmt::format("{{f32({}), f32({})}}", number_text(low_), number_text(high_));
         return out_;
     }
 
@@ -25,7 +27,8 @@ private:
     bool read_node(const OpNode& node, const Value& value) {
         bool is_first = node.operand(0) == &value;
         if (node.op() == "relu") return is_first && clamp(0, high_);
-        if (node.op() == "hard_swish") return is_first && finish("HardSwish");
+        if (node.op() == "hard_swish") return is_first && apply("HardSwish");
+        if (node.op() == "silu") return is_first && apply("Silu");
         if (node.op() != "add" && node.op() != "maximum" && node.op() != "minimum") return false;
         if (!is_first && node.operand(1) != &value) return false;
         Value& other = *node.operand(is_first ? 1 : 0);
@@ -45,35 +48,37 @@ private:
     }
 
     bool add(Value& other) {
-        std::vector<Value*> read = memory_operands(c_.step);
-        bool is_image = other.type() == c_.step.outputs.at(0)->type() && std::ranges::find(read, &other) != read.end();
-        if (!is_image || out_.addend || is_clamped_) return false;
+        bool is_image =
+            other.type() == c_.step.outputs.at(0)->type() && std::ranges::find(read_, &other) != read_.end();
+        if (!is_image || out_.addend) return false;
         out_.addend = &other;
+        out_.where = is_applied_ ? "after" : "before";
         return true;
     }
 
     // Channels that fill up a block are to stay 0.
     bool clamp(float low, float high) {
-        low_ = low, high_ = high, is_clamped_ = true;
+        if (out_.function != "Clamp" || out_.where == "after") return false;
+        low_ = low, high_ = high, is_applied_ = true;
         return low <= 0 && high >= 0;
     }
 
-    bool finish(std::string_view activation) {
-        if (is_clamped_) return false;
-        out_.activation = activation;
-        out_.arguments = "{}";
-        is_final_ = true;
+    bool apply(std::string_view function) {
+        if (is_applied_) return false;
+        out_.function = function;
+        is_applied_ = true;
         return true;
     }
 
     const StepContext& c_;
-    LightEpilogue out_;
+    std::vector<Value*> read_;
+    KnownEpilogue out_;
     float low_ = -std::numeric_limits<float>::infinity(), high_ = std::numeric_limits<float>::infinity();
-    bool is_clamped_ = false, is_final_ = false;
+    bool is_applied_ = false;
 };
 
 } // namespace
 
-std::optional<LightEpilogue> light_epilogue(const StepContext& context) { return Reader(context).read(); }
+std::optional<KnownEpilogue> known_epilogue(const StepContext& context) { return Reader(context).read(); }
 
 } // namespace cuvil
