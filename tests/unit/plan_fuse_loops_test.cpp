@@ -215,7 +215,7 @@ TEST(Fuse, AConvolutionThatOthersReadIsAStep) {
 TEST(Fuse, OpenSizesAreOneStepToo) {
     Planned p(expansion("H,W", "\n  return %3", "f32[1,16,H,W]"));
     EXPECT_EQ(p.steps(), (Texts{"relayout", "conv2d_depthwise", "relayout"}));
-    EXPECT_NE(p.slots().back().find("W"), std::string::npos) << p.slots().back();
+    EXPECT_NE(p.slots().back().find('W'), std::string::npos) << p.slots().back();
 }
 
 } // namespace
