@@ -4,107 +4,94 @@
     python measure.py --models resnet18,mlp --threads 1 --rounds 1
 
 A round visits the peers of a (model, threads) pair in turn, so that a change of the machine's speed meets all. The
-latency is the least of the rounds' medians, the spread how far those lie apart. Before it counts, a result is compared
-with PyTorch's. Needs PyTorch, onnx, and the peers that are measured; those that are not installed are left out.
+latency is the least of the rounds' medians, the spread how far those lie apart. Models of 5 ms and more are also
+measured on two cores of which another process keeps one busy. Before it counts, a result is compared with PyTorch's.
+A peer that cannot take a model, or is not installed, stands in the results with the reason. Needs PyTorch and onnx.
 """
 
 import argparse
 import json
 import os
-import platform
-import re
-import statistics
+import signal
 import subprocess
 import sys
 import time
-import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from peers import PEERS, Run, program
+import machine
+from model import Model
+from peers import PEERS, program
 
 HERE = Path(__file__).resolve().parent
-TOLERANCE = 1e-5  # of the largest output
+TOLERANCE = 1e-3  # of the largest output
+LONG = 5e-3  # seconds, from which on a model is measured beside a busy core, too
+PATIENCE = 900  # seconds for one process
 
 
-# ---- In the process that is measured
+class CannotRun(Exception):
+    """A peer cannot take a model; says why."""
 
 
-def peak_bytes() -> int:
-    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
-    return int(found[1]) * 1024 if found else 0
+@dataclass
+class Contest:
+    """The turns of one model. found: what is known of each peer; where it has failed, "failure" says why."""
+
+    model: Model
+    found: dict[str, dict]
+    rounds: int
+    seconds: float
+
+    def task(self, peer: str) -> dict:
+        """What worker.py is told."""
+        return {"peer": peer, "model": str(self.model.folder), "folder": str(self.model.folder / peer)}
+
+    def attempt(self, peers: Iterable[str], work: Callable[[str], dict]) -> dict[str, dict]:
+        """What work() finds for those of the peers that have not failed so far."""
+        results = {}
+        for peer in peers:
+            if "failure" in self.found[peer]:
+                continue
+            try:
+                results[peer] = work(peer)
+            except CannotRun as failure:
+                self.found[peer]["failure"] = str(failure).strip().rstrip(".")
+                say(f"  {PEERS[peer].name} is out: {self.found[peer]['failure']}")
+        return results
 
 
-def times_of(run: Run, inputs: dict[str, np.ndarray], seconds: float) -> list[float]:
-    """Of single runs, at least 10; a third of `seconds`, at most 10 000 runs, goes before them to warm up."""
-    warm_until = time.perf_counter() + seconds / 3
-    for _ in range(10_000):
-        run(inputs)
-        if time.perf_counter() > warm_until:
-            break
-    times: list[float] = []
-    until = time.perf_counter() + seconds
-    while len(times) < 10 or time.perf_counter() < until:
-        begin = time.perf_counter()
-        run(inputs)
-        times.append(time.perf_counter() - begin)
-    return times
+def worked(step: str, task: dict) -> dict:
+    """What worker.py finds."""
+    result = Path(task["folder"]) / f"{step}.json"
+    result.unlink(missing_ok=True)
+    command = [sys.executable, HERE / "worker.py", step, json.dumps(task | {"started": time.monotonic()}), result]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    except subprocess.TimeoutExpired as error:
+        raise CannotRun(f"took more than {PATIENCE} s") from error
+    if result.exists():
+        return json.loads(result.read_text())
+    if done.returncode < 0:
+        raise CannotRun(f"ended by {signal.Signals(-done.returncode).name}")
+    said = [line.strip() for line in done.stderr.splitlines() if line.strip()] or ["ended without a word"]
+    reason = said[-1].removeprefix("ValueError: ")  # peers.py's own words
+    raise CannotRun(reason.replace(f"{Path(task['folder']).parents[1]}/", "")[:200])
 
 
-def worker(task: dict) -> dict:
-    folder = Path(task["folder"])
-    inputs = dict(np.load(folder / "inputs.npz"))
-    run = PEERS[task["peer"]].load(Path(task["file"]), task["threads"])
-    first = run(inputs)
-    ready = time.monotonic() - task["started"]  # the clock of the whole machine
-    wanted = np.load(folder / "output.npy")
-    error = float(np.abs(np.asarray(first[0]).reshape(wanted.shape) - wanted).max() / np.abs(wanted).max())
-    for _ in range(20):
-        run(inputs)
-    peak = peak_bytes()  # before the times of many runs take memory, too
-    times = times_of(run, inputs, task["seconds"])
-    return {
-        "median": statistics.median(times),
-        "p99": float(np.percentile(times, 99)),
-        "runs": len(times),
-        "first_output": ready,
-        "peak_bytes": peak,
-        "error": error,
-    }
-
-
-# ---- In the process that measures
-
-
-def write_model(name: str, folder: Path) -> None:
-    """model.onnx, inputs.npz and output.npy, the answer of PyTorch; once."""
-    if (folder / "output.npy").exists():
-        return
-    import nets
-    import torch
-
-    net, samples = nets.make(name)
-    folder.mkdir(parents=True, exist_ok=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter that needs no other package is called a legacy
-        torch.onnx.export(
-            net, tuple(samples.values()), folder / "model.onnx", input_names=list(samples), output_names=["output"],
-            opset_version=17, dynamo=False,
-        )  # fmt: skip
-    np.savez(folder / "inputs.npz", **{key: value.numpy() for key, value in samples.items()})
-    with torch.no_grad():
-        np.save(folder / "output.npy", net(*samples.values()).numpy())
-
-
-def measure(task: dict) -> dict:
-    command = [sys.executable, __file__, "--worker", json.dumps(task | {"started": time.monotonic()})]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"{task['peer']} failed on {task['folder']}:\n{done.stderr}")
-    result = json.loads(done.stdout.splitlines()[-1])
+def demand_exact(result: dict) -> None:
     if not result["error"] < TOLERANCE:
-        raise SystemExit(f"{task['peer']} is wrong by {result['error']:.1e} on {task['folder']}")
-    return result
+        raise CannotRun(f"wrong by {result['error']:.1e} of the largest output")
+
+
+def prepare(contest: Contest) -> None:
+    def work(peer: str) -> dict:
+        show(f"{PEERS[peer].name} prepares its files")
+        (contest.model.folder / peer).mkdir(exist_ok=True)
+        return worked("prepare", contest.task(peer))
+
+    for peer, result in contest.attempt(contest.found, work).items():
+        contest.found[peer] |= result | {"threads": {}}
 
 
 def joined(rounds: list[dict]) -> dict:
@@ -118,6 +105,38 @@ def joined(rounds: list[dict]) -> dict:
     }
 
 
+def in_turn(contest: Contest, title: str, threads: int, cores: list[int]) -> dict[str, dict]:
+    """The joined results of the peers that do not fail. cores: to run on; any without one."""
+    rounds: dict[str, list[dict]] = {peer: [] for peer in contest.found}
+
+    def work(peer: str) -> dict:
+        show(f"{title}, round {len(rounds[peer]) + 1} of {contest.rounds}: {PEERS[peer].name}")
+        how = {"files": contest.found[peer]["files"], "threads": threads, "cores": cores, "seconds": contest.seconds}
+        result = worked("run", contest.task(peer) | how)
+        demand_exact(result)
+        return result
+
+    for _ in range(contest.rounds):
+        for peer, result in contest.attempt(contest.found, work).items():
+            rounds[peer].append(result)
+    results = {peer: joined(rounds[peer]) for peer, entry in contest.found.items() if "failure" not in entry}
+    for peer, result in results.items():
+        say(
+            f"  {title:28} {PEERS[peer].name:14} {result['median'] * 1e3:10.4f} ms"
+            f"  +{result['spread']:4.0%}  error {result['error']:.0e}"
+        )
+    return results
+
+
+def beside_busy_core(contest: Contest) -> dict[str, dict]:
+    """On two threads and two cores, of which another process keeps the first busy; nothing where there is one core."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        return {}
+    with machine.busy_core(cores[0]):
+        return in_turn(contest, "2 threads, a core busy", 2, cores)
+
+
 def steps_of(module: Path) -> list[dict]:
     """Kernel, seconds and multiplications of Cuvil's steps on one thread, slowest first."""
 
@@ -126,7 +145,7 @@ def steps_of(module: Path) -> list[dict]:
         return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
     work = {str(step["number"]): step["work"] for step in told("inspect", module)["manifest"]["steps"]}
-    measured = told("bench", module, "--threads", 1, "--layers", "--duration", 1)["layers"][0]["steps"]
+    timed = told("bench", module, "--threads", 1, "--layers", "--duration", 1)["layers"][0]["steps"]
     steps = [
         {
             "kernel": step["kernel"],
@@ -134,42 +153,49 @@ def steps_of(module: Path) -> list[dict]:
             "seconds": step["seconds"]["p50"],
             "multiplications": float(work[step["number"]].get("multiplications", 0)),
         }
-        for step in measured
+        for step in timed
     ]
     return sorted(steps, key=lambda step: -step["seconds"])
 
 
-def processor() -> str:
-    found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
-    return found[1] if found else platform.machine()
+def examined(contest: Contest, module: Path) -> dict:
+    """What is measured of Cuvil only."""
+    show("Cuvil from C, and its steps")
+    try:
+        from_c = machine.first_output(module, contest.model, module.parent)
+        if from_c:
+            demand_exact(from_c)
+        return {"from_c": from_c, "steps": steps_of(module)}
+    except subprocess.CalledProcessError as error:
+        raise CannotRun(error.stderr) from error
 
 
 def measured_model(name: str, peers: list[str], options: argparse.Namespace) -> dict:
-    folder = options.work / name
-    write_model(name, folder)
-    out: dict = {"onnx_bytes": (folder / "model.onnx").stat().st_size, "peers": {}}
-    files: dict[str, Path] = {}
-    for peer in peers:
-        (folder / peer).mkdir(exist_ok=True)
-        files[peer] = PEERS[peer].prepare(folder / "model.onnx", folder / peer)
-        out["peers"][peer] = {"shipped_bytes": PEERS[peer].shipped(files[peer]), "threads": {}}
+    contest = Contest(Model(options.work / name), {peer: {} for peer in peers}, options.rounds, options.seconds)
+    found = contest.found
+    show("the network itself")
+    contest.model.write()
+    prepare(contest)
     for threads in options.threads:
-        rounds: dict[str, list[dict]] = {peer: [] for peer in peers}
-        for _ in range(options.rounds):
-            for peer in peers:
-                task = {"peer": peer, "folder": str(folder), "file": str(files[peer]), "threads": threads}
-                rounds[peer].append(measure(task | {"seconds": options.seconds}))
-        for peer in peers:
-            result = joined(rounds[peer])
-            out["peers"][peer]["threads"][str(threads)] = result
-            print(
-                f"{name:14} {threads} {PEERS[peer].name:14} {result['median'] * 1e3:10.4f} ms"
-                f"  +{result['spread']:4.0%}  error {result['error']:.0e}",
-                flush=True,
-            )
-    if "cuvil" in peers:
-        out["steps"] = steps_of(files["cuvil"])
-    return out
+        for peer, result in in_turn(contest, f"{threads} thread{'s' * (threads > 1)}", threads, []).items():
+            found[peer]["threads"][str(threads)] = result
+    quiet = [entry["threads"][str(options.threads[0])]["median"] for entry in found.values() if "failure" not in entry]
+    if min(quiet, default=0) >= LONG:
+        for peer, result in beside_busy_core(contest).items():
+            found[peer]["busy"] = result
+    ours = contest.attempt(found.keys() & {"cuvil"}, lambda peer: examined(contest, Path(found[peer]["files"][0])))
+    return {"onnx_bytes": contest.model.onnx.stat().st_size, "peers": found} | ours.get("cuvil", {})
+
+
+def say(text: str) -> None:
+    show("")
+    print(text, flush=True)
+
+
+def show(text: str) -> None:
+    """What is being done; only on a terminal, where the next one takes its place."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K  {text}"[:100], end="", file=sys.stderr, flush=True)
 
 
 def listed(known: list[str]):
@@ -190,31 +216,41 @@ def main() -> None:
         raise SystemExit(f"{error}: the networks are PyTorch's; its CPU build is for Python 3.11") from error
 
     parser = argparse.ArgumentParser(
-        description=__doc__.splitlines()[0], epilog="Example: measure.py --models resnet18 --threads 1 --rounds 1"
+        description=__doc__.splitlines()[0],
+        epilog="Examples: measure.py --models resnet18 --threads 1 --rounds 1; measure.py --peers cuvil,onnxruntime",
     )
     parser.add_argument("--models", type=listed(list(NETS)), default=list(NETS), help="of " + ", ".join(NETS))
     parser.add_argument("--peers", type=listed(list(PEERS)), default=list(PEERS), help="of " + ", ".join(PEERS))
-    parser.add_argument("--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2])
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--seconds", type=float, default=2.0, help="of each measurement")
+    parser.add_argument(
+        "--threads", type=lambda text: [int(n) for n in text.split(",")], default=[1, 2], help="default: 1,2"
+    )
+    parser.add_argument("--rounds", type=int, default=3, help="default: 3")
+    parser.add_argument("--seconds", type=float, default=1.0, help="of each measurement (default: 1)")
     parser.add_argument("--work", type=Path, default=HERE.parent / "build/bench", help="where models are kept")
     options = parser.parse_args()
+    options.work = options.work.resolve()
+    options.work.mkdir(parents=True, exist_ok=True)
     peers = [peer for peer in options.peers if PEERS[peer].is_installed()]
-    for peer in set(options.peers) - set(peers):
-        print(f"{PEERS[peer].name} is not installed and left out", file=sys.stderr)
+    absent = [peer for peer in options.peers if peer not in peers]
+    for peer in absent:
+        say(f"{PEERS[peer].name} is not installed and left out")
     results = {
         "date": time.strftime("%Y-%m-%d"),
-        "processor": processor(),
+        "processor": machine.processor(),
         "cores": len(os.sched_getaffinity(0)),
         "rounds": options.rounds,
+        "threads": options.threads,
+        "peak": machine.peak(options.work),
         "versions": {peer: PEERS[peer].version() for peer in peers},
-        "models": {name: measured_model(name, peers, options) for name in options.models},
+        "absent": absent,
+        "models": {},
     }
-    (options.work / "results.json").write_text(json.dumps(results, indent=1))
+    for i, name in enumerate(options.models):
+        say(f"{name}, {i + 1} of {len(options.models)}")
+        results["models"][name] = measured_model(name, peers, options)
+        (options.work / "results.json").write_text(json.dumps(results, indent=1))
+    show("")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--worker"]:
-        print(json.dumps(worker(json.loads(sys.argv[2]))))
-    else:
-        main()
+    main()
