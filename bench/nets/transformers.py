@@ -20,8 +20,8 @@ class Attention(nn.Module):
         return self.output(y.transpose(1, 2).reshape(batch, tokens, width))
 
 
-def feed_forward(width: int) -> nn.Module:
-    return nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(), nn.Linear(4 * width, width))
+def feed_forward(width: int, gelu: str = "none") -> nn.Module:
+    return nn.Sequential(nn.Linear(width, 4 * width), nn.GELU(gelu), nn.Linear(4 * width, width))
 
 
 class VisionTransformer(nn.Module):
@@ -67,3 +67,47 @@ class Encoder(nn.Module):
             x = self.norms[2 * i](x + attention(x, allowed))
             x = self.norms[2 * i + 1](x + wide(x))
         return x
+
+
+class Decoder(nn.Module):
+    """One layer of Gpt2Step. past: f32[2, batch, heads, tokens, channels], the keys and values of earlier tokens."""
+
+    def __init__(self, width: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.norms = nn.ModuleList((nn.LayerNorm(width), nn.LayerNorm(width)))
+        self.input, self.output = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.wide = feed_forward(width, "tanh")
+
+    def forward(self, x: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:
+        batch, tokens, width = x.shape
+        parts = self.input(self.norms[0](x)).reshape(batch, tokens, 3, self.heads, width // self.heads)
+        parts = parts.permute(2, 0, 3, 1, 4)
+        keys, values = torch.cat([past, parts[1:]], 3)
+        y = functional.scaled_dot_product_attention(parts[0], keys, values)
+        x = x + self.output(y.transpose(1, 2).reshape(batch, tokens, width))
+        return x + self.wide(self.norms[1](x)), parts[1:]
+
+
+class Gpt2Step(nn.Module):
+    """Radford et al., "Language Models are Unsupervised Multitask Learners" (2019), 124 million weights.
+
+    It reads one more token. Returns the scores of the next one, and the keys and values of this one, to be joined to
+    those of the past.
+    """
+
+    def __init__(self, width: int = 768, heads: int = 12, layers: int = 12) -> None:
+        super().__init__()
+        self.words, self.positions = nn.Embedding(50257, width), nn.Embedding(1024, width)
+        for table in (self.words, self.positions):
+            nn.init.normal_(table.weight, std=0.02)
+        self.layers = nn.ModuleList(Decoder(width, heads) for _ in range(layers))
+        self.norm = nn.LayerNorm(width)
+
+    def forward(self, token: Tensor, position: Tensor, past: Tensor) -> tuple[Tensor, Tensor]:
+        x = self.words(token) + self.positions(position)
+        added = []
+        for i, layer in enumerate(self.layers):
+            x, part = layer(x, past[i])
+            added.append(part)
+        return functional.linear(self.norm(x), self.words.weight), torch.stack(added)
