@@ -11,6 +11,8 @@ Arrays = dict[str, np.ndarray]
 
 def error_of(output: np.ndarray, wanted: np.ndarray) -> float:
     """How far it is off at most, relative to the largest value; infinite for NaN."""
+    if np.size(output) != wanted.size:
+        raise ValueError(f"an output has {np.size(output)} values in place of {wanted.size}")
     gap = np.abs(np.asarray(output).reshape(wanted.shape) - wanted).max() / np.abs(wanted).max()
     return float(np.nan_to_num(gap, nan=np.inf))
 

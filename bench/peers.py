@@ -133,23 +133,22 @@ class ExecuTorch(Peer):
 
 
 class Ncnn(Peer):
-    """pnnx converts the ONNX model; it takes the first axis away, the batch's, where that has one element."""
+    """pnnx converts the traced network; it takes the first axis away, the batch's, where that has one element."""
 
     name = "ncnn"
     distribution = "ncnn"
 
     def prepare(self, model: Model, folder: Path) -> list[Path]:
+        import nets
+        import torch
+
+        net, samples = nets.make(model.name)
+        shapes = [f"{list(a.shape)}{a.dtype.kind}{a.itemsize * 8}".replace(" ", "") for a in model.inputs().values()]
         files = [folder / "model.param", folder / "model.bin"]
         with tempfile.TemporaryDirectory() as beside:  # for all other forms that pnnx writes, none of them needed
-            copy = shutil.copy(model.onnx, beside)
-            convert(
-                Path(sys.executable).with_name("pnnx"),
-                copy,
-                "fp16=0",
-                f"ncnnparam={files[0]}",
-                f"ncnnbin={files[1]}",
-                folder=beside,
-            )
+            torch.jit.trace(net, tuple(samples.values())).save(f"{beside}/model.pt")
+            options = [f"inputshape={','.join(shapes)}", "fp16=0", f"ncnnparam={files[0]}", f"ncnnbin={files[1]}"]
+            convert(Path(sys.executable).with_name("pnnx"), "model.pt", *options, folder=beside)
         return files
 
     def load(self, model: Model, files: list[Path], threads: int) -> Run:

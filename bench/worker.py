@@ -31,10 +31,10 @@ def warm_up(run: Run, inputs: Arrays, runs: int, seconds: float) -> None:
 
 
 def times_of(run: Run, inputs: Arrays, seconds: float) -> list[float]:
-    """Of single runs, at least 10."""
+    """Of single runs, at least 10 unless they take ten times as long."""
     times: list[float] = []
-    until = time.perf_counter() + seconds
-    while len(times) < 10 or time.perf_counter() < until:
+    start = time.perf_counter()
+    while not times or time.perf_counter() - start < (seconds if len(times) >= 10 else 10 * seconds):
         begin = time.perf_counter()
         run(inputs)
         times.append(time.perf_counter() - begin)
