@@ -17,7 +17,7 @@ from peers import PEERS
 ROOT = Path(__file__).resolve().parents[1]
 BEGIN, END = "<!-- measured: scripts/bench writes from here -->", "<!-- to here -->"
 NONE = "no"
-INEXACT = 1e-4  # of the largest output
+INEXACT = 1e-5  # of the largest output
 
 
 def time_text(seconds: float) -> str:
