@@ -1,6 +1,8 @@
 #pragma once
 // Matrix product: c = a b, where b is packed beforehand into panels of 16 columns, once for all levels:
 //   packed[ceil(n / 16)][k][16], the last panel filled up with zeros.
+// Elements of the narrower types of weights.hpp are expanded as they are loaded; of them a stripe of 2 or 4 panels lies
+// together, so that a step of k is always a line of the cache, and one row reads them in the order of memory.
 //
 // The heart is one micro-kernel, shared with the convolutions. It computes a tile of `Rows` rows by `Panels` panels:
 // each step of k loads 16 weights of every panel, broadcasts one value of every row, and adds the products to
@@ -13,6 +15,7 @@
 #include "kernels/epilogue.hpp"
 #include "kernels/layout.hpp"
 #include "kernels/tile.hpp"
+#include "kernels/weights.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
@@ -29,46 +32,61 @@ struct Walk {
 
 // What a tile brings to the caches while it is computed: lines of its panels' weights from `first` on, and `step`
 // elements further for each 4 steps of k.
-struct Ahead {
-    const f32* first;
+template <class W> struct Ahead {
+    const W* first;
     i64 step;
 };
 // The tile's own weights, before it needs them.
-INLINE Ahead own_weights(const f32* packed) { return {packed + 1024, 4 * lane_count}; }
+template <class W> INLINE Ahead<W> own_weights(const W* packed) {
+    return {packed + 4096 / sizeof(W), 4 * stripe_columns<W>};
+}
 
 // Hides where a pointer comes from. Without this LLVM recomputes the row pointers from one another in the inner loop,
 // and spills the accumulators.
-INLINE void hide_origin(const f32*& p) { asm("" : "+r"(p)); }
+template <class T> INLINE void hide_origin(const T*& p) { asm("" : "+r"(p)); }
 
 // Ends a step of a tile: no load of the next one is begun before all its sums are made. LLVM would begin some, run out
-// of registers and keep a sum on the stack. With registers of 8 or 4 lanes it does not.
-template <int Rows, int Panels> INLINE void end_step([[maybe_unused]] vec<f32> (&sum)[Rows][Panels]) {
+// of registers and keep a sum on the stack. With f32 in registers of 8 or 4 lanes it does not.
+template <class W, int Rows, int Panels> INLINE void end_step([[maybe_unused]] vec<f32> (&sum)[Rows][Panels]) {
 #if defined(__AVX512F__)
     UNROLL for (int r = 0; r < Rows; r++) {
         UNROLL for (int p = 0; p < Panels; p++) { asm volatile("" : "+v"(sum[r][p])::"memory"); }
     }
+#elif defined(__AVX2__)
+    if constexpr (!is_same<W, f32>) {
+        UNROLL for (int r = 0; r < Rows; r++) {
+            UNROLL for (int p = 0; p < Panels; p++) {
+                auto low = sum[r][p].lo, high = sum[r][p].hi;
+                asm volatile("" : "+x"(low), "+x"(high)::"memory");
+                sum[r][p] = __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+            }
+        }
+    }
+    asm volatile("" ::: "memory");
 #else
     asm volatile("" ::: "memory");
 #endif
 }
 
 // `Steps` steps of k for a tile; row[i] points to the value of row 3 i.
-template <int Steps, int Rows, int Panels, int Anchors>
-INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors], i64 row_step, const f32*& packed,
-                       i64 panel_step, Ahead& ahead) {
+template <int Steps, int Rows, int Panels, int Anchors, class W>
+INLINE void tile_steps(vec<f32> (&sum)[Rows][Panels], const f32* (&row)[Anchors], i64 row_step, const W*& packed,
+                       i64 panel_step, Ahead<W>& ahead) {
     UNROLL for (int step = 0; step < Steps; step++) {
-        end_step(sum);
+        end_step<W>(sum);
         vec<f32> weights[Panels];
         UNROLL for (int p = 0; p < Panels; p++) {
-            weights[p] = load(packed + step * lane_count + p * panel_step);
-            __builtin_prefetch(ahead.first + step * lane_count + p * panel_step);
+            weights[p] = load_weights(packed + step * stripe_columns<W> + panel_offset<W>(p, panel_step));
+            if (p % stripe_panels<W> == 0) {
+                __builtin_prefetch(ahead.first + step * stripe_columns<W> + panel_offset<W>(p, panel_step));
+            }
         }
         UNROLL for (int r = 0; r < Rows; r++) {
             vec<f32> value = splat(row[r / 3][r % 3 * row_step + step]);
             UNROLL for (int p = 0; p < Panels; p++) { sum[r][p] = fma(value, weights[p], sum[r][p]); }
         }
     }
-    packed += Steps * lane_count;
+    packed += Steps * stripe_columns<W>;
     hide_origin(packed);
     ahead.first += Steps == 4 ? ahead.step : ahead.step / 4;
     hide_origin(ahead.first);
@@ -102,12 +120,12 @@ template <int Rows, int Panels, class E> INLINE void take(const vec<f32> (&sum)[
     }
 }
 
-// Makes the products of rows a, a + row_step, ... with the panels, which lie panel_step apart and hold their weights in
-// the order of the walk; `out` says where they go. `Run` is the length of the walk's runs where it is fixed (16 is
-// used, of which the last ones may take a multiple of 4), else 0.
-template <int Rows, int Panels, int Run, class Out>
-[[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const f32* packed, i64 panel_step,
-                                    Ahead ahead, const Out& out) {
+// Makes the products of rows a, a + row_step, ... with the panels, which lie panel_step apart (their stripes, where
+// those have several) and hold their weights in the order of the walk; `out` says where they go. `Run` is the length of
+// the walk's runs where it is fixed (16 is used, of which the last ones may take a multiple of 4), else 0.
+template <int Rows, int Panels, int Run, class W, class Out>
+[[gnu::noinline]] void tile_product(const f32* a, i64 row_step, const Walk& walk, const W* packed, i64 panel_step,
+                                    Ahead<W> ahead, const Out& out) {
     // Rows are addressed from every third one, so that an address is a register plus 0, 1 or 2 times the step.
     constexpr int anchors = (Rows + 2) / 3;
     vec<f32> sum[Rows][Panels];
@@ -142,9 +160,9 @@ template <int Rows, int Panels, int Run, class Out>
 }
 
 // tile_product with run-time numbers of rows and panels, of those that occur in `T`.
-template <int Run, Tiles T, Tile Size = T.first(), class Out>
-INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const f32* packed,
-                            i64 panel_step, Ahead ahead, Out out) {
+template <int Run, Tiles T, Tile Size = T.first(), class W, class Out>
+INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, const Walk& walk, const W* packed,
+                            i64 panel_step, Ahead<W> ahead, Out out) {
     if constexpr (Size.rows > 0) {
         if (rows == Size.rows && panels == Size.panels) {
             tile_product<Size.rows, Size.panels, Run>(a, row_step, walk, packed, panel_step, ahead, out);
@@ -154,7 +172,8 @@ INLINE void tile_product_of(i64 rows, i64 panels, const f32* a, i64 row_step, co
     }
 }
 
-// ---- f32: c[m][n] = a[m][k] b[k][n], rows lda and ldc elements apart, and the elements of a row of a `a_step`.
+// ---- f32: c[m][n] = a[m][k] b[k][n], rows lda and ldc elements apart, and the elements of a row of a `a_step`; W is
+// what the packed b holds.
 
 struct Gemm {
     i64 m, n, k, lda, ldc, a_step = 1;
@@ -205,9 +224,9 @@ struct GemmTiles {
 };
 
 // For c[m][n] = a[m][k] b[k][n]; each size may be `unknown`.
-constexpr GemmTiles gemm_tiles(i64 m, i64 n, i64 k) {
-    const Tiles rows = choose_tiles(m, n, k);
-    return {rows, m == unknown ? choose_tiles(1, n, k) : rows};
+template <class W = f32> constexpr GemmTiles gemm_tiles(i64 m, i64 n, i64 k) {
+    const Tiles rows = choose_tiles(m, n, k, stripe_panels<W>);
+    return {rows, m == unknown ? choose_tiles(1, n, k, stripe_panels<W>) : rows};
 }
 
 // How gemm_task cuts the work: tiles of rows, of about 512 KB of a together, times bundles of panels.
@@ -239,12 +258,12 @@ constexpr i64 gemm_tasks(const Gemm& g, const GemmTiles& tiles) {
 }
 
 // Computes the part of c that belongs to the task: every element passes through the epilogue, `vec<f32> e(vec<f32>,
-// At)` with offsets in c, and is stored. T = gemm_tiles(m, n, k). Run is 0 where a_step is 1, else 1.
-template <GemmTiles T, int Run = 0, class E>
-INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, f32* c, E epilogue) {
+// At)` with offsets in c, and is stored. T = gemm_tiles<W>(m, n, k). Run is 0 where a_step is 1, else 1.
+template <GemmTiles T, int Run = 0, class W, class E>
+INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const W* packed, f32* c, E epilogue) {
     const Tiles& sizes = T.of(g.m);
     const GemmCut cut = cut_gemm(g, sizes);
-    const i64 panel_step = g.k * lane_count;
+    const i64 panel_step = stripe_size<W>(g.k);
     const Walk walk = Run == 0 ? Walk{1, 0, 1, 0, 1, 0, g.k} : Walk{1, 0, 1, 0, g.k, g.a_step, 1};
     const Range bundles = chunk(ceil_div(cut.panels, sizes.panels), cut.bundle_parts, task / cut.row_parts);
     const Range tiles = chunk(cut.tiles, cut.row_parts, task % cut.row_parts);
@@ -252,7 +271,7 @@ INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, 
     for (i64 bundle = bundles.begin; bundle < bundles.end; bundle++) {
         const i64 first = bundle * sizes.panels;
         const i64 panels = smaller(sizes.panels, cut.panels - first);
-        const f32* weights = packed + first * panel_step;
+        const W* weights = packed + stripe_head<W> + panel_offset<W>(first, panel_step);
         for (i64 t = tiles.begin; t < tiles.end; t++) {
             const Range rows = chunk(g.m, cut.tiles, t);
             const f32* a_rows = a + rows.begin * g.lda;
@@ -269,7 +288,7 @@ INLINE void gemm_task(const Gemm& g, i64 task, const f32* a, const f32* packed, 
                     const i64 column = (first + p) * lane_count;
                     const At at = {column, row * g.ldc + column, smaller(lane_count, g.n - column)};
                     vec<f32> v;
-                    [[clang::always_inline]] v = epilogue(load(sums), at);
+                    [[clang::always_inline]] v = epilogue(scaled(load(sums), packed, column, panel_step), at);
                     store_lanes(c + at.offset, v, at.lanes);
                 }
             }

@@ -117,7 +117,8 @@ constexpr u32 sizes_with_rest(i64 total, i64 size) {
 }
 
 // The tiles by which c[m][n] = a[m][k] b[k][n] takes the shortest time by the estimate; each size may be `unknown`.
-constexpr Tiles choose_tiles(i64 m, i64 n, i64 k) {
+// Where `stripe` panels lie together, a tile takes whole stripes or an equal part of one. All weights count as f32.
+constexpr Tiles choose_tiles(i64 m, i64 n, i64 k, i64 stripe = 1) {
     // A size that is not known counts as one of many tiles.
     const i64 usual_m = m == unknown ? 1024 : larger(1, m);
     const i64 all_panels = ceil_div(n == unknown ? 1024 : larger(1, n), lane_count);
@@ -126,6 +127,9 @@ constexpr Tiles choose_tiles(i64 m, i64 n, i64 k) {
         const i64 rows = rows_that_fit(panels);
         if (rows == 0) {
             break;
+        }
+        if (panels % stripe != 0 && stripe % panels != 0) {
+            continue;
         }
         const i64 time = time_of_product(usual_m, all_panels, k == unknown ? 256 : k, rows, panels);
         if (best_rows == 0 || time < best_time) {

@@ -36,7 +36,9 @@ void LinearWriter::emit_gemm() {
     input("b", 1);
     output();
     loop_.declare_operands(out_);
-    out_.line("constexpr GemmTiles tiles = gemm_tiles({}, {}, {});", known_size(m), known_size(n), known_size(k));
+    std::string element = b.dtype() == DType::F32 ? "" : fmt::format("<{}>", cxx_name(b.dtype()));
+    out_.line("constexpr GemmTiles tiles = gemm_tiles{}({}, {}, {});", element, known_size(m), known_size(n),
+              known_size(k));
     Dim work = m * n * k * batch;
     std::string_view run = is_contiguous ? "0" : "1";
     auto epilogue = [&](std::string_view offset) {
@@ -102,10 +104,10 @@ void LinearWriter::emit_eliminate() {
 template <void (LinearWriter::*emit)()> constexpr auto write = StepWriter::write<LinearWriter, emit>;
 
 const KernelCode rows[] = {
+    {"gemm", write<&LinearWriter::emit_gemm>},           {"gemm_bf16", write<&LinearWriter::emit_gemm>},
+    {"gemm_f16", write<&LinearWriter::emit_gemm>},       {"gemm_i8", write<&LinearWriter::emit_gemm>},
+    {"pack_b", write<&LinearWriter::emit_pack>},         {"matmul_any", write<&LinearWriter::emit_matmul_any>},
     {"eliminate", write<&LinearWriter::emit_eliminate>},
-    {"gemm", write<&LinearWriter::emit_gemm>},
-    {"matmul_any", write<&LinearWriter::emit_matmul_any>},
-    {"pack_b", write<&LinearWriter::emit_pack>},
 };
 
 } // namespace

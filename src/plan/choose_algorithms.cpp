@@ -3,8 +3,10 @@
 #include "plan/plan.hpp"
 #include "plan/views.hpp"
 #include "plan/winograd.hpp"
+#include "support/diagnostics.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <optional>
@@ -28,20 +30,20 @@ std::string weight_name(const Value& value) {
 }
 
 // Makes the weight `suffix` of a constant, unless it exists with the same content: two layers may share one.
-Value& derived_weight(Rewriter& edit, const Value& of, std::string_view suffix, Type type, std::vector<float> values) {
-    std::string bytes(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(float));
+Value& derived_weight(Rewriter& edit, const Value& of, std::string_view suffix, Type type,
+                      std::span<const std::byte> bytes) {
     std::string name = weight_name(of) + "/" + std::string(suffix);
-    Hash128 hash = content_hash(std::as_bytes(std::span(bytes)));
     auto found = edit.program().weights().find(name);
-    if (found == edit.program().weights().end() || found->second.hash != hash)
-        name = edit.program().add_weight(name, std::move(type), std::move(bytes));
+    if (found == edit.program().weights().end() || found->second.hash != content_hash(bytes))
+        name = edit.program().add_weight(name, std::move(type),
+                                         std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
     return edit.weight(name);
 }
 
 class Chooser {
 public:
-    Chooser(Program& program, FuncIR& function, const ChoiceOptions& options, Plan& plan)
-        : edit_(program, function), options_(options), plan_(plan) {}
+    Chooser(Program& program, FuncIR& function, const ChoiceOptions& options, Plan& plan, Diagnostics& diag)
+        : edit_(program, function), options_(options), plan_(plan), diag_(diag) {}
 
     void choose(Region& region) {
         for (const auto& node : region.nodes()) {
@@ -64,7 +66,9 @@ private:
     void read_packed_rows(OpNode& node) {
         const Type& table = node.operand(0)->type();
         auto bytes = constant_bytes(edit_.program(), *node.operand(0));
-        if (!bytes || table.dtype() != DType::F32 || table.rank() != 2 || !is_first_axis(node)) return;
+        if (options_.matrices != DType::F32 || !bytes || table.dtype() != DType::F32 || table.rank() != 2 ||
+            !is_first_axis(node))
+            return;
         int64_t rows = *table.dim(0).constant(), width = *table.dim(1).constant();
         Type packed_type = Type::tensor(DType::F32, {(rows + 15) / 16, width, 16});
         std::optional<Hash128> hash;
@@ -173,8 +177,10 @@ private:
         return "conv_transpose_blocked";
     }
 
-    void set_packed(OpNode& node, const Value& weight, std::string_view suffix, Type type, std::vector<float> values) {
-        edit_.set_operand(node, 1, &derived_weight(edit_, weight, suffix, std::move(type), std::move(values)));
+    void set_packed(OpNode& node, const Value& weight, std::string_view suffix, Type type,
+                    const std::vector<float>& values) {
+        edit_.set_operand(node, 1,
+                          &derived_weight(edit_, weight, suffix, std::move(type), std::as_bytes(std::span(values))));
     }
 
     // Whether a convolution made x, so that it lies in blocks of 16 channels.
@@ -203,16 +209,14 @@ private:
     std::string choose_matmul(OpNode& node) {
         Value& b = *node.operand(1);
         if (b.type().dtype() != DType::F32) return "matmul_any";
-        Shape packed_shape(b.type().shape().begin(), b.type().shape().end() - 2);
-        packed_shape.insert(packed_shape.end(), {Dim::ceildiv(b.type().dim(-1), 16), b.type().dim(-2), Dim(16)});
-        Type packed_type = Type::tensor(DType::F32, packed_shape);
+        std::string kernel = "gemm";
         auto bytes = b.type().rank() == 2 ? constant_bytes(edit_.program(), b) : std::nullopt;
         if (bytes) {
-            std::vector<float> packed =
-                pack_matrix(*b.type().dim(0).constant(), *b.type().dim(1).constant(), floats(*bytes));
-            edit_.set_operand(node, 1, &derived_weight(edit_, b, "packed", packed_type, std::move(packed)));
+            kernel = take_constant_matrix(node, b, floats(*bytes));
         } else {
-            OpNode& pack = edit_.create_typed("pack", {&b}, {}, {packed_type});
+            Shape shape(b.type().shape().begin(), b.type().shape().end() - 2);
+            shape.insert(shape.end(), {Dim::ceildiv(b.type().dim(-1), 16), b.type().dim(-2), Dim(16)});
+            OpNode& pack = edit_.create_typed("pack", {&b}, {}, {Type::tensor(DType::F32, shape)});
             plan_.kernels[&pack] = "pack_b";
             edit_.set_operand(node, 1, &pack.result());
             edit_.insert_before(pack);
@@ -221,7 +225,28 @@ private:
         }
         read_in_place(node, 0);
         write_transposed(node);
-        return "gemm";
+        return kernel;
+    }
+
+    std::string take_constant_matrix(OpNode& node, const Value& b, const std::vector<float>& values) {
+        const DType dtype = options_.matrices;
+        if (auto number = beyond_range(values, dtype)) {
+            diag_
+                .error("weight-out-of-range",
+                       fmt::format("weight {} holds {}, for which {} has no number", quoted(weight_name(b)), *number,
+                                   name(dtype)),
+                       node.location())
+                .suggest(dtype == DType::F16 && std::isfinite(*number)
+                             ? "--precision bf16-weights has the range of f32"
+                             : "leave --precision out: f32 keeps it as it is");
+            return "gemm";
+        }
+        int64_t k = *b.type().dim(0).constant(), n = *b.type().dim(1).constant();
+        std::string suffix = dtype == DType::F32 ? "" : fmt::format("_{}", name(dtype));
+        edit_.set_operand(node, 1,
+                          &derived_weight(edit_, b, "packed" + suffix, packed_matrix_type(k, n, dtype),
+                                          pack_matrix(k, n, values, dtype)));
+        return "gemm" + suffix;
     }
 
     std::string choose_attention(OpNode& node) {
@@ -266,6 +291,7 @@ private:
     Rewriter edit_;
     const ChoiceOptions& options_;
     Plan& plan_;
+    Diagnostics& diag_;
 };
 
 // Dtypes that kernels compute with. Strings only pass through.
@@ -389,9 +415,10 @@ Plan choose_algorithms(Program& program, const ChoiceOptions& options) {
     diag.stop_if_errors();
     Plan plan;
     for (const auto& function : program.functions())
-        Chooser(program, *function, options, plan).choose(function->body());
+        Chooser(program, *function, options, plan, diag).choose(function->body());
+    diag.stop_if_errors();
     for (const auto& function : program.functions())
-        Chooser(program, *function, options, plan).share_tables(function->body());
+        Chooser(program, *function, options, plan, diag).share_tables(function->body());
     return plan;
 }
 

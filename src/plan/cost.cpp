@@ -69,7 +69,7 @@ Work kernel_work(const Plan& plan, const OpNode& node) {
     if (kernel == plan.kernels.end()) return {};
     if (node.op() == "conv2d" || node.op() == "conv_transpose2d" || kernel->second.starts_with("conv_"))
         return convolution_work(node, kernel->second);
-    if (kernel->second == "gemm" || kernel->second == "matmul_any") return product_work(node);
+    if (node.op() == "matmul") return product_work(node);
     if (kernel->second == "attention") return attention_work(node);
     if (kernel->second == "recurrent") return recurrent_work(node);
     return {};

@@ -101,8 +101,9 @@ private:
 
     bool has_epilogue(const OpNode& node) const {
         auto kernel = plan_.kernels.find(&node);
-        return kernel != plan_.kernels.end() && (kernel->second == "gemm" || kernel->second.starts_with("conv2d_") ||
-                                                 kernel->second == "conv_transpose_blocked");
+        return kernel != plan_.kernels.end() &&
+               (kernel->second.starts_with("gemm") || kernel->second.starts_with("conv2d_") ||
+                kernel->second == "conv_transpose_blocked");
     }
 
     // Operands of an epilogue: lying exactly as the result does, a constant along the columns or channels, or a

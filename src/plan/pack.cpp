@@ -7,14 +7,93 @@
 #include "kernels/gemm.hpp"
 #include "kernels/winograd.hpp"
 
+#include "support/diagnostics.hpp"
+
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
 
 namespace cuvil {
+namespace {
 
-std::vector<float> pack_matrix(int64_t k, int64_t n, std::span<const float> b) {
-    std::vector<float> packed(static_cast<size_t>(packed_size(k, n)));
-    pack_b(k, n, b.data(), n, 1, packed.data());
+// To nearest, of two the even one; beyond the range infinity.
+void narrow(float x, bf16& to) {
+    auto bits = std::bit_cast<uint32_t>(x);
+    to.bits = static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+void narrow(float x, f16& to) { to.bits = std::bit_cast<uint16_t>(static_cast<_Float16>(x)); }
+
+// A stripe of columns from [k][stripe_columns<W>].
+template <class W> void narrow_stripe(std::span<const float> from, W* to) {
+    for (size_t i = 0; i < from.size(); i++) narrow(from[i], to[i]);
+}
+// A column of zeros has the scale 0.
+void narrow_stripe(std::span<const float> from, i8* to) {
+    constexpr size_t columns = stripe_columns<i8>;
+    float scales[columns] = {};
+    for (size_t i = 0; i < from.size(); i++) scales[i % columns] = std::max(scales[i % columns], std::abs(from[i]));
+    for (float& scale : scales) scale /= 127;
+    std::memcpy(to, scales, sizeof scales);
+    to += stripe_head<i8>;
+    for (size_t i = 0; i < from.size(); i++) {
+        float scale = scales[i % columns];
+        // A scale without all its digits, next to zero, would let the largest number grow.
+        float steps = scale > 0 ? std::clamp(std::nearbyint(from[i] / scale), -127.0f, 127.0f) : 0;
+        to[i] = static_cast<i8>(steps);
+    }
+}
+
+std::vector<std::byte> panels_of(int64_t k, int64_t n, std::span<const float> b) {
+    std::vector<std::byte> packed(static_cast<size_t>(packed_size(k, n)) * sizeof(float));
+    pack_b(k, n, b.data(), n, 1, reinterpret_cast<float*>(packed.data()));
     return packed;
+}
+
+template <class W> std::vector<std::byte> stripes_of(int64_t k, int64_t n, std::span<const float> b) {
+    constexpr int64_t columns = stripe_columns<W>;
+    int64_t stripes = ceil_div(n, columns);
+    std::vector<std::byte> packed(static_cast<size_t>(stripes * stripe_size<W>(k)) * sizeof(W));
+    std::vector<float> wide(static_cast<size_t>(k * columns));
+    for (int64_t stripe = 0; stripe < stripes; stripe++) {
+        int64_t first = stripe * columns, count = std::min(columns, n - first);
+        if (count < columns) std::ranges::fill(wide, 0.0f);
+        for (int64_t i = 0; i < k; i++)
+            std::ranges::copy(b.subspan(static_cast<size_t>(i * n + first), static_cast<size_t>(count)),
+                              wide.begin() + i * columns);
+        narrow_stripe(wide, reinterpret_cast<W*>(packed.data()) + stripe * stripe_size<W>(k));
+    }
+    return packed;
+}
+
+} // namespace
+
+std::vector<std::byte> pack_matrix(int64_t k, int64_t n, std::span<const float> b, DType dtype) {
+    switch (dtype) {
+    case DType::F32: return panels_of(k, n, b);
+    case DType::BF16: return stripes_of<bf16>(k, n, b);
+    case DType::F16: return stripes_of<f16>(k, n, b);
+    case DType::I8: return stripes_of<i8>(k, n, b);
+    default: CUVIL_ASSERT(false, "no packed matrix is of " + std::string(name(dtype)));
+    }
+    return {};
+}
+
+Type packed_matrix_type(int64_t k, int64_t n, DType dtype) {
+    int64_t columns = 64 / static_cast<int64_t>(size_of(dtype));
+    int64_t rows = dtype == DType::I8 ? stripe_size<i8>(k) / columns : k;
+    return Type::tensor(dtype, {ceil_div(n, columns), rows, columns});
+}
+
+std::optional<float> beyond_range(std::span<const float> b, DType dtype) {
+    if (dtype == DType::F32) return std::nullopt;
+    // The first numbers that round to infinity.
+    const float end = dtype == DType::BF16  ? 0x1.ffp127f
+                      : dtype == DType::F16 ? 65520.0f
+                                            : std::numeric_limits<float>::infinity();
+    auto found = std::ranges::find_if(b, [end](float x) { return !(std::abs(x) < end); });
+    return found == b.end() ? std::nullopt : std::optional(*found);
 }
 
 std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b) {

@@ -1,15 +1,25 @@
 // Weights in the order in which the kernels read them; the packing of kernels/, at compile time.
 #pragma once
 
+#include "ir/type.hpp"
+
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace cuvil {
 
-// b [k][n], row-major, in panels of 16 columns: [ceil(n / 16)][k][16].
-std::vector<float> pack_matrix(int64_t k, int64_t n, std::span<const float> b);
-// The same for its transpose [n][k].
+// The bytes of b [k][n], row-major, in stripes of columns, [ceil(n / columns)][k][columns], as kernels/weights.hpp
+// reads them: 16 columns of f32, or more of bf16, f16 or i8, to which the numbers are rounded. The steps of i8 are 1 /
+// 127 of a column's largest number.
+std::vector<std::byte> pack_matrix(int64_t k, int64_t n, std::span<const float> b, DType dtype = DType::F32);
+// Of such a matrix; scales count as rows.
+Type packed_matrix_type(int64_t k, int64_t n, DType dtype);
+// The first number that would not be finite in another dtype than f32.
+std::optional<float> beyond_range(std::span<const float> b, DType dtype);
+// The transpose of b [n][k], packed as f32.
 std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b);
 // Weights [k][c][r][s] in panels of 16 output channels, for an input with `block` (16 or 1) channels in one block.
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,

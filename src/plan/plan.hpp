@@ -110,11 +110,13 @@ const OpNode* first_without_code(const Region& region);
 struct ChoiceOptions {
     bool least_bytes = false; // no kernel that needs larger weights than another, however much quicker it is
     std::map<std::string, std::string> kernels = {}; // by Plan::choices; these are taken in any case
+    DType matrices = DType::F32; // in which constant matrices of products are kept: f32, bf16, f16 or i8
 };
 
 // Per op: the kernel, with its constant operands packed into new weights and its others behind `pack` and `view` nodes.
 // Throws Refused for dtypes that no kernel computes in, for strings that do more than pass through, and for ops without
-// code; and for a kernel among the options that is none.
+// code; for a kernel among the options that is none; and for a number in a matrix that the dtype of matrices cannot
+// hold.
 Plan choose_algorithms(Program& program, const ChoiceOptions& options = {});
 // Gives values that convolutions and pools exchange blocked layouts, with `relayout` nodes at the borders.
 void choose_layouts(Program& program, Plan& plan);

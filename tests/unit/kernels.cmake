@@ -13,6 +13,7 @@ endforeach()
 foreach(test math product tensor)
     cuvil_unit_test(kernels_${test}_test SOURCES ${levels})
 endforeach()
+cuvil_unit_test(kernels_weights_test LIBS cuvil_plan SOURCES ${levels})
 
 # The table of docs/math.md.
 add_executable(kernels_measure_math EXCLUDE_FROM_ALL kernels_measure_math.cpp ${levels})

@@ -85,16 +85,29 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
         BINARY("equal " #T, equal(a, b), T, bool), UNARY("abs " #T, abs(v), T, T), UNARY("sign " #T, sign(v), T, T),   \
         UNARY("to f32 " #T, cast<f32>(v), T, f32), UNARY("to i16 " #T, cast<i16>(v), T, i16)
 
-// p = m, n, k, ldc; in = a[m][k], b[k][n], bias[n]; out = c[m][ldc]. Tasks run in falling order.
-void run_gemm(const i64* p, const void* const* in, void* const* out) {
+// p = m, n, k, ldc; in = a[m][k], packed b, bias[n]; out = c[m][ldc]. Tasks run in falling order.
+template <class W> void run_packed_gemm(const i64* p, const void* const* in, void* const* out) {
     const Gemm g = {p[0], p[1], p[2], p[2], p[3]};
-    f32* packed = output<f32>(out, 1);
-    pack_b(g.k, g.n, input<f32>(in, 1), g.n, 1, packed);
     const f32* bias = input<f32>(in, 2);
-    constexpr GemmTiles tiles = gemm_tiles(unknown, unknown, unknown);
+    constexpr GemmTiles tiles = gemm_tiles<W>(unknown, unknown, unknown);
     for (i64 task = gemm_tasks(g, tiles) - 1; task >= 0; task--) {
-        gemm_task<tiles>(g, task, input<f32>(in, 0), packed, output<f32>(out, 0),
+        gemm_task<tiles>(g, task, input<f32>(in, 0), input<W>(in, 1), output<f32>(out, 0),
                          [=](vec<f32> v, At at) { return v + load_lanes(bias + at.channel, at.lanes); });
+    }
+}
+
+// The same with b[k][n], which goes packed to out[1].
+void run_gemm(const i64* p, const void* const* in, void* const* out) {
+    f32* packed = output<f32>(out, 1);
+    pack_b(p[2], p[1], input<f32>(in, 1), p[1], 1, packed);
+    const void* const operands[] = {in[0], packed, in[2]};
+    run_packed_gemm<f32>(p, operands, out);
+}
+
+// p = count, a multiple of 16; in = packed weights; out = the same as f32.
+template <class W> void run_load_weights(const i64* p, const void* const* in, void* const* out) {
+    for (i64 i = 0; i < p[0]; i += lane_count) {
+        store(output<f32>(out, 0) + i, load_weights(input<W>(in, 0) + i));
     }
 }
 
@@ -119,10 +132,10 @@ template <i64 Panels> void run_tiles(const i64* p, const void* const* in, void* 
     }
 }
 
-// p = m, n, k; out = rows and panels of the tiles chosen, the counts of rows and of panels that occur, and
-// rows_that_fit for 1 .. most_panels.
+// p = m, n, k, panels of a stripe; out = rows and panels of the tiles chosen, the counts of rows and of panels that
+// occur, and rows_that_fit for 1 .. most_panels.
 void run_choose_tiles(const i64* p, const void* const*, void* const* out) {
-    const Tiles tiles = choose_tiles(p[0], p[1], p[2]);
+    const Tiles tiles = choose_tiles(p[0], p[1], p[2], p[3]);
     i64* y = output<i64>(out, 0);
     *y++ = tiles.rows;
     *y++ = tiles.panels;
@@ -459,6 +472,10 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     INTEGER_MATH(i64),
     INTEGER_MATH(u64),
     {"gemm", run_gemm},
+    {"gemm bf16", run_packed_gemm<bf16>},
+    {"gemm f16", run_packed_gemm<f16>},
+    {"gemm i8", run_packed_gemm<i8>},
+    {"load f16", run_load_weights<f16>},
     {"tiles", run_tiles<most_panels>},
     {"choose_tiles", run_choose_tiles},
     {"matmul f64", run_matmul_any<f64>},

@@ -22,9 +22,9 @@ struct Chosen {
     std::pair<long, long> size() const { return {rows, panels}; }
 };
 
-Chosen chosen(const KernelLevel& level, long m, long n, long k) {
+Chosen chosen(const KernelLevel& level, long m, long n, long k, long stripe = 1) {
     long y[4 + most_panels];
-    const long p[] = {m, n, k};
+    const long p[] = {m, n, k, stripe};
     void* out[] = {y};
     find_case(level, "choose_tiles")(p, nullptr, out);
     Chosen c{y[0], y[1], y[2], y[3], {}};
@@ -141,6 +141,20 @@ TEST(KernelTiles, FillTheRegisters) {
         EXPECT_EQ(row.row_counts, 1 << 1);
         EXPECT_EQ(symbolic.row_counts, (2 << symbolic.rows) - 2);
         EXPECT_EQ(row.panel_counts, 1 << row.panels | ((1 << 63 % row.panels) & ~1));
+    }
+}
+
+// A tile never begins or ends within a stripe but at an equal part of it.
+TEST(KernelTiles, TakeWholeStripes) {
+    for (const KernelLevel& level : kernel_levels()) {
+        for (long stripe : {1, 2, 4}) {
+            for (long m : {-1, 1, 2, 7, 100}) {
+                for (long n : {-1, 16, 100, 1000}) {
+                    const long panels = chosen(level, m, n, 256, stripe).panels;
+                    EXPECT_TRUE(panels % stripe == 0 || stripe % panels == 0) << level.name << ", " << panels;
+                }
+            }
+        }
     }
 }
 

@@ -62,5 +62,34 @@ TEST(ChooseAlgorithms, ATableThatIsAProductsWeightsIsKeptOnce) {
     EXPECT_EQ(others.plan.constants.size(), 2u);
 }
 
+constexpr std::string_view two_products = R"(weight "w" : f32[2,2] = [1.0, -2.0, 3.0, 70000.0]
+func @main(%x: f32[N,2], %b: f32[2,2]) -> f32[N,2] {
+  %w = weight "w" : f32[2,2]
+  %1 = matmul %x, %w : f32[N,2]  loc "layer"
+  %2 = relu %1 : f32[N,2]
+  %3 = matmul %2, %b : f32[N,2]
+  return %3
+})";
+
+TEST(ChooseAlgorithms, ConstantMatricesTakeTheDtypeThatIsAskedFor) {
+    Planned p(two_products, {.matrices = DType::I8});
+    EXPECT_EQ(p.steps(), (std::vector<std::string>{"gemm_i8, relu", "pack_b", "gemm"}));
+    ASSERT_EQ(p.plan.constants.size(), 1u);
+    EXPECT_EQ(p.plan.constants[0].name, "w/packed_i8");
+    EXPECT_EQ(p.plan.constants[0].bytes.size(), 4u * 64 + 2 * 64);
+}
+
+TEST(ChooseAlgorithms, NumbersThatTheDtypeLacksAreRefused) {
+    try {
+        Planned planned(two_products, {.matrices = DType::F16});
+        FAIL() << "not refused";
+    } catch (const Refused& refused) {
+        EXPECT_STREQ(refused.what(),
+                     "error[weight-out-of-range]: weight \"w\" holds 70000, for which f16 has no number\n"
+                     "  --> node \"layer\"\n"
+                     "help: --precision bf16-weights has the range of f32\n");
+    }
+}
+
 } // namespace
 } // namespace cuvil

@@ -16,7 +16,8 @@ namespace cuvil {
 
 class Planned {
 public:
-    explicit Planned(std::string_view text) : program_(parsed(text)), plan(choose_algorithms(program_)) {
+    explicit Planned(std::string_view text, const ChoiceOptions& options = {})
+        : program_(parsed(text)), plan(choose_algorithms(program_, options)) {
         choose_layouts(program_, plan);
         fuse_loops(program_, plan);
         plan_memory(program_, plan);
