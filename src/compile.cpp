@@ -108,10 +108,20 @@ void optimize(Program& program, const CompileOptions& options, Diagnostics& diag
     diag.stop_if_errors();
 }
 
+static DType matrices_of(Precision precision) {
+    switch (precision) {
+    case Precision::F32: return DType::F32;
+    case Precision::Bf16Weights: return DType::BF16;
+    case Precision::F16Weights: return DType::F16;
+    case Precision::Int8Weights: return DType::I8;
+    }
+}
+
 Lowered lower(Program program, std::vector<std::string> levels, const CompileOptions& options) try {
     // From here on the target is known and no rewrite rule runs.
-    Plan plan = choose_algorithms(
-        program, {.least_bytes = options.optimize_for == OptimizeFor::Size, .kernels = options.kernels});
+    Plan plan = choose_algorithms(program, {.least_bytes = options.optimize_for == OptimizeFor::Size,
+                                            .kernels = options.kernels,
+                                            .matrices = matrices_of(options.precision)});
     choose_layouts(program, plan); // adds `relayout` ops
     fuse_loops(program, plan);
     plan_memory(program, plan); // the program is frozen from here on
@@ -124,7 +134,8 @@ Lowered lower(Program program, std::vector<std::string> levels, const CompileOpt
 }
 
 std::string manifest_of(const Lowered& lowered, const CompileOptions& options) {
-    return manifest_of(lowered.program, lowered.plan, {std::string(version()), options.target, lowered.levels});
+    return manifest_of(lowered.program, lowered.plan,
+                       {std::string(version()), options.target, lowered.levels, std::string(name(options.precision))});
 }
 
 std::string shared_object(const Lowered& lowered, const CompileOptions& options, Diagnostics& diag) {
@@ -217,6 +228,18 @@ std::vector<std::string> pass_names() {
     for (const PassDef& pass : all_passes()) names.emplace_back(pass.name);
     names.emplace_back("LowerToCXXPass");
     return names;
+}
+
+const std::vector<std::pair<std::string, Precision>>& precisions() {
+    static const std::vector<std::pair<std::string, Precision>> all = {{"f32", Precision::F32},
+                                                                       {"bf16-weights", Precision::Bf16Weights},
+                                                                       {"f16-weights", Precision::F16Weights},
+                                                                       {"int8-weights", Precision::Int8Weights}};
+    return all;
+}
+
+std::string_view name(Precision precision) {
+    return std::ranges::find(precisions(), precision, &std::pair<std::string, Precision>::second)->first;
 }
 
 std::filesystem::path default_cache_folder() {

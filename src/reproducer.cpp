@@ -98,6 +98,7 @@ std::string arguments_of(const CompileOptions& options) {
     for (const std::string& level : options.levels) levels += (levels.empty() ? " --isa " : ",") + level;
     text += levels + " --opt-level " + options.opt_level;
     if (options.optimize_for == OptimizeFor::Size) text += " --optimize-for size";
+    if (options.precision != Precision::F32) text += fmt::format(" --precision {}", name(options.precision));
     for (const std::string& pass : options.disabled_passes) text += " --disable-pass " + pass;
     return text;
 }

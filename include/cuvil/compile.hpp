@@ -16,6 +16,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace cuvil {
@@ -32,6 +33,12 @@ enum class Emit { Module, Ir, Cxx, Llvm, Asm, Static, Object, Header };
 // What decides where one kernel is quicker and another one needs less: the time of a run, or the bytes of the file and
 // of the memory of a run.
 enum class OptimizeFor { Latency, Size };
+
+// What the constant matrices of products are kept in; all is computed in f32. The narrower ones save bytes of the file,
+// and the time of reading them, which is nearly all that a product of a few rows takes; they round the weights: to 8
+// bits of mantissa, to 11, and to 255 steps, of a size of its own for each column of the result. Other weights, as
+// those of convolutions, stay f32.
+enum class Precision { F32, Bf16Weights, F16Weights, Int8Weights };
 
 // What a compile tells on its way; for progress displays.
 struct Progress {
@@ -55,6 +62,7 @@ struct CompileOptions {
     std::vector<std::string> levels = {}; // of the target's, e.g. {"v3"}; empty: all
     std::string opt_level = "O2";         // O0..O3: compile effort, never other bits; O3 lets Clang work longer
     OptimizeFor optimize_for = OptimizeFor::Latency;
+    Precision precision = Precision::F32;
     // Kernels by what they compute, as the manifest's steps tell it under "choice" ("conv2d 3x3 64 to 64 channels,
     // 56 x 56"), in place of those that an estimate would choose: `cuvil tune` measures them. They decide bits.
     std::map<std::string, std::string> kernels = {};
@@ -155,6 +163,9 @@ struct ImportedOp {
 };
 std::vector<ImportedOp> imported_ops(std::string_view format); // "onnx"
 std::vector<std::string> pass_names();
+// "f32", "bf16-weights", ... and what they stand for.
+const std::vector<std::pair<std::string, Precision>>& precisions();
+std::string_view name(Precision precision);
 // Where the program and the Python package keep objects: $CUVIL_CACHE_DIR, which switches the cache off where it is
 // empty, else $XDG_CACHE_HOME/cuvil, else ~/.cache/cuvil; empty where none of them is set.
 std::filesystem::path default_cache_folder();

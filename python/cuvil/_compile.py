@@ -18,6 +18,7 @@ def arguments(
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
     optimize_for: str = "latency",
+    precision: str = "f32",
     tuning: str | os.PathLike[str] | None = None,
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
@@ -33,6 +34,8 @@ def arguments(
         raise ValueError("jobs is a positive number or None")
     if optimize_for not in ("latency", "size"):
         raise ValueError(f'optimize_for is "latency" or "size", got {optimize_for!r}')
+    if precision not in _compiler.precisions():
+        raise ValueError(f"precision is one of {', '.join(_compiler.precisions())}, got {precision!r}")
     native = _compiler.CompileArguments()
 
     def give(name: str, kind: str, value: Any, convert: Callable[[Any], Any]) -> None:
@@ -47,6 +50,7 @@ def arguments(
     give("target", "a str", target, as_it_is)
     give("opt_level", "a str", opt_level, as_it_is)
     native.optimize_for = optimize_for
+    native.precision = precision
     native.kernels = _kernels(tuning)
     give("levels", "a list of str or None", levels, _listed)
     give("jobs", "a positive number or None", jobs, lambda value: 0 if value is None else value)
@@ -92,6 +96,7 @@ def compile(
     target: str = "cpu-x86-64",
     opt_level: str = "O2",
     optimize_for: str = "latency",
+    precision: str = "f32",
     tuning: str | os.PathLike[str] | None = None,
     levels: Iterable[str] | None = None,
     jobs: int | None = None,
@@ -108,8 +113,9 @@ def compile(
     model: the path of an .onnx or .cuir file, its bytes, an onnx.ModelProto, or a cuvil.ir.Program.
     target: "cpu-x86-64", or "native" for the best level of this CPU only. levels: only these of the target's: ["v3"].
     opt_level: "O0" to "O3", effort of the compiler. optimize_for: "latency", the shortest run, or "size", the smallest
-    file and less memory while running. tuning: a file that `cuvil tune` wrote. jobs: threads that compile. use_cache:
-    False compiles all code anew, see `cuvil cache --help`. threads: how many a run may use.
+    file and less memory while running. precision: what matrices of weights are kept in, "f32", "bf16-weights",
+    "f16-weights" or "int8-weights"; all is computed in f32. tuning: a file that `cuvil tune` wrote. jobs: threads that
+    compile. use_cache: False compiles all code anew, see `cuvil cache --help`. threads: how many a run may use.
     input_shapes: fixes the sizes of inputs by name. dynamic_shapes: all sizes of inputs by name, a str for one that is
     open: {"x": ["N", 3, 224, 224]}. attachments: files that go into the module under their names.
     print_after: names of passes ("all"), whose IR is printed.
@@ -121,6 +127,7 @@ def compile(
         target=target,
         opt_level=opt_level,
         optimize_for=optimize_for,
+        precision=precision,
         tuning=tuning,
         levels=levels,
         jobs=jobs,

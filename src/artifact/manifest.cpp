@@ -147,7 +147,7 @@ std::string manifest_of(const Program& program, const Plan& plan, const Manifest
                      {"outputs", outputs},
                      {"checks", checks},
                      {"workspace", workspace_formula(plan)},
-                     {"weights", {{"bytes", plan.constant_bytes}}},
+                     {"weights", {{"bytes", plan.constant_bytes}, {"precision", facts.precision}}},
                      {"steps", steps},
                      {"metadata", program.metadata}};
     // Names in a model may be any bytes; JSON holds UTF-8 only, so others are replaced.

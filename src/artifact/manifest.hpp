@@ -12,6 +12,7 @@ struct ManifestFacts {
     std::string version; // of Cuvil
     std::string target;
     std::vector<std::string> levels;
+    std::string precision; // of the weights: "f32", "bf16-weights", ...
 };
 
 std::string manifest_of(const Program& program, const Plan& plan, const ManifestFacts& facts);

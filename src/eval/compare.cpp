@@ -147,6 +147,11 @@ double largest_magnitude(const Tensor& x) {
     return largest;
 }
 
+double part_of_largest(double difference, const Tensor& x) {
+    const double largest = largest_magnitude(x);
+    return largest > 0 ? difference / largest : 0;
+}
+
 Tolerance default_tolerance(const Tensor& expected) {
     if (!is_floating(expected.dtype)) return {};
     double largest = largest_magnitude(expected);

@@ -20,6 +20,9 @@ struct Tolerance {
 // The largest finite |x| of a tensor of floats; 0 where there is none.
 double largest_magnitude(const Tensor& x);
 
+// A difference as a part of that; 0 of 0.
+double part_of_largest(double difference, const Tensor& x);
+
 // What rounding alone may do to the results of a whole model in this type, judged by the largest finite element of
 // `expected`: sums in another order lose digits of their largest terms, even where little is left of them.
 Tolerance default_tolerance(const Tensor& expected);

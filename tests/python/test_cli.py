@@ -130,6 +130,13 @@ def test_passes(cli, mlp_text: Path):
         (["compile", "m.cuir", "--emit", "exe"], "module, ir, cxx, llvm, asm, static, obj, header"),
         (["compile", "m.cuir", "--opt-level", "O9"], "O0, O1, O2 and O3"),
         (["compile", "m.cuir", "--optimize-for", "fun"], "latency"),
+        (
+            ["compile", "m.cuir", "--precision", "bf16"],
+            "'bf16': it is one of f32, bf16-weights, f16-weights, int8-weights",
+        ),
+        (["compile", "m.cuir", "--precision", "int8-weight"], r"did you mean int8-weights\?"),
+        (["compile", "m.cuir", "--input", "x=1,2,3,4"], "--input is for modules with a --precision"),
+        (["compile", "m.cuir", "--precision", "f16-weights", "--emit", "ir", "--size", "N=1"], "--size is for modules"),
         (["compile", "m.cuir", "--input-shape", "x"], "NAME:1x3x224x224"),
         (["compile", "m.cuir", "--input-shape", "x:1x-3"], "no shape"),
         (["compile", "m.cuir", "--dynamic", "x"], "NAME:N,3,H,W"),

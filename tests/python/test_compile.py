@@ -82,6 +82,10 @@ def test_wrong_calls(tmp_path: Path):
         cuvil.compile(MLP.encode(), levels=["v9"])
     with pytest.raises(ValueError, match='optimize_for is "latency" or "size", got 5'):
         cuvil.compile(MLP.encode(), optimize_for=5)
+    with pytest.raises(
+        ValueError, match="precision is one of f32, bf16-weights, f16-weights, int8-weights, got 'bf16'"
+    ):
+        cuvil.compile(MLP.encode(), precision="bf16")
     with pytest.raises(TypeError):
         cuvil.compile(MLP.encode(), unknown=1)
 

@@ -76,9 +76,8 @@ private:
         std::map<Place, double> errors;
         std::optional<Growth> most;
         for (size_t i = 0; i < places.size(); i++) {
-            const double largest = evaluation::largest_magnitude(expected[i]);
             const double off = evaluation::compare(actual[i], expected[i], {}).largest_absolute;
-            const double after = errors[places[i]] = largest > 0 ? off / largest : 0;
+            const double after = errors[places[i]] = evaluation::part_of_largest(off, expected[i]);
             double before = 0;
             for (const Place& input : inputs_of(*values[i])) before = std::max(before, errors[input]);
             if (most && after - before <= most->after - most->before) continue;

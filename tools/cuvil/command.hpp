@@ -2,9 +2,11 @@
 #pragma once
 
 #include "console.hpp"
+#include "support/nearest.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <charconv>
 #include <functional>
@@ -53,12 +55,13 @@ std::function<std::string(const std::string&)> number_from(T least, T most = std
 // The value that an option's word stands for. Throws UsageError, which lists the words.
 template <class T>
 T choice(std::string_view option, const std::string& word, const std::vector<std::pair<std::string, T>>& values) {
-    std::string words;
+    std::vector<std::string> names;
     for (const auto& [name, value] : values) {
         if (name == word) return value;
-        words += (words.empty() ? "" : ", ") + name;
+        names.push_back(name);
     }
-    throw UsageError(std::string(option) + " '" + word + "': it is one of " + words);
+    throw UsageError(
+        fmt::format("{} '{}': it is one of {}{}", option, word, fmt::join(names, ", "), did_you_mean(word, names)));
 }
 
 } // namespace cuvil::cli

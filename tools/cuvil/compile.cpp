@@ -5,6 +5,7 @@
 #include "compile_options.hpp"
 #include "describe.hpp"
 #include "output.hpp"
+#include "precision_error.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -23,6 +24,7 @@ struct Options {
     std::string emit = "module";
     std::string name;
     std::string report;
+    std::vector<std::string> inputs, sizes;
     CompileArguments compile;
 };
 
@@ -47,6 +49,11 @@ public:
         json_["file"] = file.string();
         json_["bytes"] = fs::file_size(file);
         json_["manifest"] = Json::parse(manifest);
+    }
+
+    void add(const std::vector<PrecisionError>& errors) {
+        end_stage();
+        json_["precision_errors"] = json_of(errors);
     }
 
     void write(const Diagnostics& diag) {
@@ -119,6 +126,24 @@ int write_texts(const Options& o, const CompileOptions& options, Emit what, Cons
     return Done;
 }
 
+// Nothing where the inputs are left to chance and no run can be made of that.
+std::vector<PrecisionError> errors_against_f32(const Options& o, const CompileOptions& options, const fs::path& path,
+                                               Console& console) {
+    try {
+        std::vector<PrecisionError> errors = precision_errors(o.model, path, options, o.inputs, parse_symbols(o.sizes));
+        console.end_progress();
+        if (!console.is_quiet())
+            console.out(fmt::format("{} against f32, {} inputs\n{}", name(options.precision),
+                                    o.inputs.empty() ? "random" : "given", text_of(errors)));
+        return errors;
+    } catch (const std::runtime_error& error) {
+        const bool no_run = dynamic_cast<const UsageError*>(&error) || dynamic_cast<const InputError*>(&error);
+        if (!no_run || !o.inputs.empty() || !o.sizes.empty()) throw;
+        console.err(fmt::format("not compared with f32: {}\n", error.what()));
+        return {};
+    }
+}
+
 int write_module(const Options& o, const CompileOptions& options, Console& console) {
     if (o.output == "-") throw UsageError("-o -: a module is no text; name a file");
     const auto start = std::chrono::steady_clock::now();
@@ -143,10 +168,13 @@ int write_module(const Options& o, const CompileOptions& options, Console& conso
         report.write(refused.diagnostics());
         throw;
     }
+    const double seconds = seconds_since(start);
+    const bool is_heard = !console.is_quiet() || !o.report.empty();
+    if (options.precision != Precision::F32 && is_heard) report.add(errors_against_f32(o, options, path, console));
     report.write(diag);
     console.end_progress();
     console.show(diag);
-    say_done(console, path, fs::file_size(path), seconds_since(start));
+    say_done(console, path, fs::file_size(path), seconds);
     return Done;
 }
 
@@ -187,11 +215,21 @@ Action add_compile(CLI::App& verb) {
     verb.add_option("--report", o->report,
                     "Write stages, steps and diagnostics to this file as JSON, also of a refusal")
         ->option_text("FILE");
+    add_repeatable(
+        verb, "-i,--input", o->inputs,
+        "An input for which --precision is compared with f32, as for cuvil run; repeatable (default: random)")
+        ->option_text("NAME=VALUE");
+    add_repeatable(verb, "--size", o->sizes, "An open size of these inputs where they are random, as N=8; repeatable")
+        ->option_text("NAME=N");
     verb.footer(R"(
+With --precision the model is compiled in f32, too, and both run here: a table says how far each output is from that in
+f32, at most, and which part of its largest number this is.
+
 Examples:
   cuvil compile resnet18.onnx -o resnet18.cuvil
   cuvil compile model.onnx --input-shape x:1x3x224x224 --isa v3,v4
   cuvil compile model.onnx --dynamic x:N,3,H,W --attach tokenizer.json
+  cuvil compile gpt2.onnx --precision bf16-weights --input @inputs.npz
   cuvil compile model.onnx --report report.json --verbose
   cuvil compile model.onnx --emit=cxx -o - | less
   cuvil compile resnet18.onnx --emit=static && gcc main.c resnet18.a -o main
@@ -219,6 +257,9 @@ The last line on stdout says file, size and seconds. A module is written whole o
         if (what == Emit::Header && o->name.empty() && !o->output.empty() && o->output != "-")
             options.library_name = library_name(text_path(*o, {"h", ""}, 1));
         const bool is_module = what == Emit::Module && options.stop_after.empty();
+        if (!is_module || options.precision == Precision::F32)
+            for (const auto& [list, option] : {std::pair(&o->inputs, "--input"), std::pair(&o->sizes, "--size")})
+                if (!list->empty()) throw UsageError(fmt::format("{} is for modules with a --precision", option));
         if (!is_module && !o->report.empty()) throw UsageError("--report tells about modules: leave --emit out");
         if (is_module) return write_module(*o, options, console);
         if (what == Emit::Static || what == Emit::Object) return write_for_c(*o, options, what, console);

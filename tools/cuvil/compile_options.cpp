@@ -48,6 +48,10 @@ void CompileArguments::add_to(CLI::App& verb) {
     verb.add_option("--optimize-for", optimize_for_,
                     "latency (default): the shortest run; size: the smallest file, and less memory while running")
         ->option_text("WHAT");
+    verb.add_option("--precision", precision_,
+                    "What matrices of weights are kept in: f32 (default), bf16-weights, f16-weights or int8-weights; "
+                    "all is computed in f32, and convolutions keep f32")
+        ->option_text("WHAT");
     verb.add_option("--tuning", tuning_, "Kernels to take where there are several, as cuvil tune wrote them")
         ->option_text("FILE");
     verb.add_option("-j,--jobs", jobs_,
@@ -93,6 +97,7 @@ CompileOptions CompileArguments::options(Console& console) const {
         throw UsageError(fmt::format("--opt-level: no level '{}'; the levels are O0, O1, O2 and O3", opt_level_));
     options.optimize_for = choice<OptimizeFor>("--optimize-for", optimize_for_,
                                                {{"latency", OptimizeFor::Latency}, {"size", OptimizeFor::Size}});
+    options.precision = choice<Precision>("--precision", precision_, precisions());
     if (!tuning_.empty()) options.kernels = read_tuning(tuning_);
     options.jobs = jobs_;
     if (!no_cache_) options.cache_folder = default_cache_folder();

@@ -20,7 +20,7 @@ public:
 private:
     std::string target_;
     std::vector<std::string> levels_;
-    std::string opt_level_ = "O2", optimize_for_ = "latency", tuning_;
+    std::string opt_level_ = "O2", optimize_for_ = "latency", precision_ = "f32", tuning_;
     unsigned jobs_ = 0;
     bool no_cache_ = false;
     std::vector<std::string> input_shapes_, dynamic_shapes_, attachments_;

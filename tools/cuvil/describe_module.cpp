@@ -33,7 +33,8 @@ std::string as_text(const Json& json) {
     for (const Json& level : manifest.value("levels", Json::array())) levels.push_back(word_of(level));
     line("target", fmt::format("{}, levels {}", word("target"), fmt::join(levels, ", ")));
     line("code", size_text(json.at("code_bytes").get<uint64_t>()));
-    line("weights", size_text(json.at("weights_bytes").get<uint64_t>()));
+    const std::string precision = manifest.value("weights", Json::object()).value("precision", "f32");
+    line("weights", size_text(json.at("weights_bytes").get<uint64_t>()) + (precision == "f32" ? "" : ", " + precision));
     line("workspace", word("workspace"));
     for (const char* key : {"inputs", "outputs"}) {
         text += fmt::format("{}\n", key);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <cmath>
 #include <cstring>
 
 namespace cuvil::cli {
@@ -105,6 +106,10 @@ std::string type_text(const cuvil_value& value) {
     out += '[';
     for (int32_t i = 0; i < shape.ndim; i++) out += fmt::format("{}{}", i ? "," : "", shape.sizes[i]);
     return out + ']';
+}
+
+std::string difference_text(double difference) {
+    return std::isinf(difference) ? "inf" : fmt::format("{:.3g}", difference);
 }
 
 std::string elements_text(const cuvil_value& value, int64_t limit) {

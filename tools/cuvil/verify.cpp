@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace cuvil::cli {
 namespace {
@@ -50,8 +49,6 @@ struct Row {
 
 // ---- Telling
 
-std::string number(double value) { return std::isinf(value) ? "inf" : fmt::format("{:.3g}", value); }
-
 std::string ulp_text(const Tensor& tensor, uint64_t ulp) {
     if (!is_floating(tensor.dtype)) return "-";
     return ulp == std::numeric_limits<uint64_t>::max() ? "NaN" : fmt::format("{}", ulp);
@@ -80,9 +77,9 @@ std::string rows_text(const std::vector<Row>& rows) {
     for (const Row& row : rows) {
         const Difference& d = row.difference;
         text += fmt::format("{:<{}}  {:<{}}  {:>9} {:>9} {:>10} {:>9}  {:<{}}  {}\n", row.name, name_width,
-                            evaluation::type_text(row.actual), type_width, number(d.largest_absolute),
-                            number(d.largest_relative), ulp_text(row.actual, d.largest_ulp), number(d.mean_absolute),
-                            worst_text(row), at_width, verdict(row));
+                            evaluation::type_text(row.actual), type_width, difference_text(d.largest_absolute),
+                            difference_text(d.largest_relative), ulp_text(row.actual, d.largest_ulp),
+                            difference_text(d.mean_absolute), worst_text(row), at_width, verdict(row));
         if (d.outside > 0)
             text +=
                 fmt::format("{:<{}}  at {}: {}, expected {}\n", "", name_width, worst_text(row), d.actual, d.expected);
@@ -96,8 +93,8 @@ std::string probe_text(const Probe& probe) {
     if (d.unequal == 0) return fmt::format("{}: {}, equal", probe.name, probe.type);
     return fmt::format("{}: {}, max abs {}, max rel {}, {} of {} elements outside of the tolerance; worst: {}, "
                        "expected {}",
-                       probe.name, probe.type, number(d.largest_absolute), number(d.largest_relative), d.outside,
-                       d.count, d.actual, d.expected);
+                       probe.name, probe.type, difference_text(d.largest_absolute), difference_text(d.largest_relative),
+                       d.outside, d.count, d.actual, d.expected);
 }
 
 std::string culprit_text(const std::optional<Culprit>& found, const std::string& against) {
@@ -113,7 +110,7 @@ std::string culprit_text(const std::optional<Culprit>& found, const std::string&
         text +=
             fmt::format("  its inputs are nearly as far off, so rounding may have added up; most is added by \"{}\" "
                         "({}): from {} to {} of the largest element\n",
-                        g->node, g->op, number(g->before), number(g->after));
+                        g->node, g->op, difference_text(g->before), difference_text(g->after));
     return text +
            fmt::format("{} parts of the model were compiled and compared with {}\n", found->compilations, against);
 }

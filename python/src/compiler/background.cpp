@@ -1,5 +1,6 @@
 #include "background.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -34,6 +35,7 @@ CompileOptions options_of(const CompileArguments& a, Shared& shared) {
     options.levels = a.levels;
     options.opt_level = a.opt_level;
     options.optimize_for = a.optimize_for == "size" ? OptimizeFor::Size : OptimizeFor::Latency;
+    options.precision = std::ranges::find(precisions(), a.precision, &std::pair<std::string, Precision>::first)->second;
     options.jobs = a.jobs;
     if (a.use_cache) options.cache_folder = default_cache_folder();
     options.kernels = a.kernels;

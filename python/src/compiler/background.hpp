@@ -17,7 +17,7 @@ namespace nb = nanobind;
 
 // What the caller of cuvil.compile may set, as keyword arguments of Python.
 struct CompileArguments {
-    std::string target, opt_level, optimize_for;
+    std::string target, opt_level, optimize_for, precision = "f32";
     std::vector<std::string> levels;
     unsigned jobs = 0;
     bool use_cache = true;

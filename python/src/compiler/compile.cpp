@@ -33,6 +33,7 @@ void bind_compile(nb::module_& m) {
         .def_rw("target", &CompileArguments::target)
         .def_rw("opt_level", &CompileArguments::opt_level)
         .def_rw("optimize_for", &CompileArguments::optimize_for)
+        .def_rw("precision", &CompileArguments::precision)
         .def_rw("levels", &CompileArguments::levels)
         .def_rw("jobs", &CompileArguments::jobs)
         .def_rw("use_cache", &CompileArguments::use_cache)
@@ -46,6 +47,11 @@ void bind_compile(nb::module_& m) {
     m.def("compile", compile_model, nb::arg("path"), nb::arg("model").none(), nb::arg("arguments"), nb::arg("dump"),
           nb::arg("fd"));
     m.def("pass_names", pass_names);
+    m.def("precisions", [] {
+        std::vector<std::string> names;
+        for (const auto& [name, precision] : precisions()) names.push_back(name);
+        return names;
+    });
 }
 
 } // namespace cuvil::python
