@@ -4,6 +4,7 @@
 #include "kernels/layout.hpp"
 #include "kernels/map.hpp"
 #include "kernels/parallel.hpp"
+#include "kernels/weights.hpp"
 
 namespace cuvil {
 inline namespace CUVIL_ISA {
@@ -199,8 +200,8 @@ INLINE i64 gather(i64 outer, i64 axis, i64 inner, i64 count, Range rows, const T
 
 // gather of whole rows from a matrix of axis x inner elements whose transpose is packed into panels, as the b of a
 // matrix product is.
-template <class I>
-INLINE i64 gather_packed(i64 axis, i64 inner, Range rows, const f32* packed, const I* indices, f32* y) {
+template <class W, class I>
+INLINE i64 gather_packed(i64 axis, i64 inner, Range rows, const W* packed, const I* indices, f32* y) {
     i64 wrong = -1;
     for (i64 row = rows.begin; row < rows.end; row++) {
         i64 index = static_cast<i64>(indices[row]);
@@ -210,9 +211,8 @@ INLINE i64 gather_packed(i64 axis, i64 inner, Range rows, const f32* packed, con
             wrong = wrong < 0 ? row : wrong;
         }
         const i64 column = is_there ? index : 0;
-        const f32* from = packed + column / lane_count * inner * lane_count + column % lane_count;
         for (i64 i = 0; i < inner; i++) {
-            y[row * inner + i] = is_there ? from[i * lane_count] : 0.0f;
+            y[row * inner + i] = is_there ? packed_element(packed, inner, i, column) : 0.0f;
         }
     }
     return wrong;

@@ -63,5 +63,12 @@ INLINE vec<f32> scaled(vec<f32> sums, [[maybe_unused]] const W* packed, [[maybe_
     }
 }
 
+// Element (i, j) of a packed matrix of k rows.
+template <class W> INLINE f32 packed_element(const W* packed, i64 k, i64 i, i64 j) {
+    const i64 step = stripe_size<W>(k), column = j / lane_count * lane_count;
+    const W* row = packed + stripe_head<W> + panel_offset<W>(j / lane_count, step) + i * stripe_columns<W>;
+    return scaled(load_weights(row), packed, column, step)[j - column];
+}
+
 } // namespace CUVIL_ISA
 } // namespace cuvil

@@ -37,7 +37,7 @@ enum class OptimizeFor { Latency, Size };
 // What the constant matrices of products are kept in; all is computed in f32. The narrower ones save bytes of the file,
 // and the time of reading them, which is nearly all that a product of a few rows takes; they round the weights: to 8
 // bits of mantissa, to 11, and to 255 steps, of a size of its own for each column of the result. Other weights, as
-// those of convolutions, stay f32.
+// those of convolutions, stay f32; a table of rows that is a product's matrix, too, is kept once, as that matrix.
 enum class Precision { F32, Bf16Weights, F16Weights, Int8Weights };
 
 // What a compile tells on its way; for progress displays.

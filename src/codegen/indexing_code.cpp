@@ -63,8 +63,8 @@ void IndexingWriter::emit_gather_packed() {
     input("x", 0);
     input("indices", 1);
     output();
-    out_.line("const i64 axis = {}, inner = {}, count = {};", size(c_.plan.packed_rows.at(node_)), size(type(0).dim(1)),
-              size(element_count(type(1).shape())));
+    out_.line("const i64 axis = {}, inner = {}, count = {};", size(c_.plan.packed_rows.at(node_)),
+              size(result_type().dim(-1)), size(element_count(type(1).shape())));
     run_checked("count", "count * inner", "gather_packed(axis, inner, range, x, indices, y)", "0", "axis");
 }
 

@@ -66,18 +66,13 @@ private:
     void read_packed_rows(OpNode& node) {
         const Type& table = node.operand(0)->type();
         auto bytes = constant_bytes(edit_.program(), *node.operand(0));
-        if (options_.matrices != DType::F32 || !bytes || table.dtype() != DType::F32 || table.rank() != 2 ||
-            !is_first_axis(node))
-            return;
+        if (!bytes || table.dtype() != DType::F32 || table.rank() != 2 || !is_first_axis(node)) return;
         int64_t rows = *table.dim(0).constant(), width = *table.dim(1).constant();
-        Type packed_type = Type::tensor(DType::F32, {(rows + 15) / 16, width, 16});
+        Type packed_type = packed_matrix_type(width, rows, options_.matrices);
         std::optional<Hash128> hash;
         for (const auto& [name, weight] : edit_.program().weights()) {
             if (weight.type != packed_type) continue;
-            if (!hash) {
-                std::vector<float> packed = pack_transposed(rows, width, floats(*bytes));
-                hash = content_hash(std::as_bytes(std::span(packed)));
-            }
+            if (!hash) hash = content_hash(pack_transposed(rows, width, floats(*bytes), options_.matrices));
             if (weight.hash != *hash) continue;
             plan_.packed_rows[&node] = rows;
             plan_.kernels[&node] = "gather_packed";

@@ -45,39 +45,54 @@ void narrow_stripe(std::span<const float> from, i8* to) {
     }
 }
 
-std::vector<std::byte> panels_of(int64_t k, int64_t n, std::span<const float> b) {
-    std::vector<std::byte> packed(static_cast<size_t>(packed_size(k, n)) * sizeof(float));
-    pack_b(k, n, b.data(), n, 1, reinterpret_cast<float*>(packed.data()));
+// A matrix of k x n.
+struct Matrix {
+    int64_t k, n;
+    const float* data;
+    int64_t row_stride, column_stride;
+};
+
+std::vector<std::byte> panels_of(const Matrix& b) {
+    std::vector<std::byte> packed(static_cast<size_t>(packed_size(b.k, b.n)) * sizeof(float));
+    pack_b(b.k, b.n, b.data, b.row_stride, b.column_stride, reinterpret_cast<float*>(packed.data()));
     return packed;
 }
 
-template <class W> std::vector<std::byte> stripes_of(int64_t k, int64_t n, std::span<const float> b) {
+template <class W> std::vector<std::byte> stripes_of(const Matrix& b) {
     constexpr int64_t columns = stripe_columns<W>;
-    int64_t stripes = ceil_div(n, columns);
-    std::vector<std::byte> packed(static_cast<size_t>(stripes * stripe_size<W>(k)) * sizeof(W));
-    std::vector<float> wide(static_cast<size_t>(k * columns));
+    int64_t stripes = ceil_div(b.n, columns);
+    std::vector<std::byte> packed(static_cast<size_t>(stripes * stripe_size<W>(b.k)) * sizeof(W));
+    std::vector<float> wide(static_cast<size_t>(b.k * columns));
     for (int64_t stripe = 0; stripe < stripes; stripe++) {
-        int64_t first = stripe * columns, count = std::min(columns, n - first);
-        if (count < columns) std::ranges::fill(wide, 0.0f);
-        for (int64_t i = 0; i < k; i++)
-            std::ranges::copy(b.subspan(static_cast<size_t>(i * n + first), static_cast<size_t>(count)),
-                              wide.begin() + i * columns);
-        narrow_stripe(wide, reinterpret_cast<W*>(packed.data()) + stripe * stripe_size<W>(k));
+        int64_t first = stripe * columns;
+        for (int64_t i = 0; i < b.k; i++)
+            for (int64_t j = 0; j < columns; j++)
+                wide[static_cast<size_t>(i * columns + j)] =
+                    first + j < b.n ? b.data[i * b.row_stride + (first + j) * b.column_stride] : 0;
+        narrow_stripe(wide, reinterpret_cast<W*>(packed.data()) + stripe * stripe_size<W>(b.k));
     }
     return packed;
+}
+
+std::vector<std::byte> packed(const Matrix& b, DType dtype) {
+    switch (dtype) {
+    case DType::F32: return panels_of(b);
+    case DType::BF16: return stripes_of<bf16>(b);
+    case DType::F16: return stripes_of<f16>(b);
+    case DType::I8: return stripes_of<i8>(b);
+    default: CUVIL_ASSERT(false, "no packed matrix is of " + std::string(name(dtype)));
+    }
+    return {};
 }
 
 } // namespace
 
 std::vector<std::byte> pack_matrix(int64_t k, int64_t n, std::span<const float> b, DType dtype) {
-    switch (dtype) {
-    case DType::F32: return panels_of(k, n, b);
-    case DType::BF16: return stripes_of<bf16>(k, n, b);
-    case DType::F16: return stripes_of<f16>(k, n, b);
-    case DType::I8: return stripes_of<i8>(k, n, b);
-    default: CUVIL_ASSERT(false, "no packed matrix is of " + std::string(name(dtype)));
-    }
-    return {};
+    return packed({k, n, b.data(), n, 1}, dtype);
+}
+
+std::vector<std::byte> pack_transposed(int64_t n, int64_t k, std::span<const float> b, DType dtype) {
+    return packed({k, n, b.data(), 1, k}, dtype);
 }
 
 Type packed_matrix_type(int64_t k, int64_t n, DType dtype) {
@@ -94,12 +109,6 @@ std::optional<float> beyond_range(std::span<const float> b, DType dtype) {
                                             : std::numeric_limits<float>::infinity();
     auto found = std::ranges::find_if(b, [end](float x) { return !(std::abs(x) < end); });
     return found == b.end() ? std::nullopt : std::optional(*found);
-}
-
-std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b) {
-    std::vector<float> packed(static_cast<size_t>(packed_size(k, n)));
-    pack_b(k, n, b.data(), 1, k, packed.data());
-    return packed;
 }
 
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,

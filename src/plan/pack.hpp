@@ -15,12 +15,12 @@ namespace cuvil {
 // reads them: 16 columns of f32, or more of bf16, f16 or i8, to which the numbers are rounded. The steps of i8 are 1 /
 // 127 of a column's largest number.
 std::vector<std::byte> pack_matrix(int64_t k, int64_t n, std::span<const float> b, DType dtype = DType::F32);
+// The same of the transpose of b [n][k].
+std::vector<std::byte> pack_transposed(int64_t n, int64_t k, std::span<const float> b, DType dtype = DType::F32);
 // Of such a matrix; scales count as rows.
 Type packed_matrix_type(int64_t k, int64_t n, DType dtype);
 // The first number that would not be finite in another dtype than f32.
 std::optional<float> beyond_range(std::span<const float> b, DType dtype);
-// The transpose of b [n][k], packed as f32.
-std::vector<float> pack_transposed(int64_t n, int64_t k, std::span<const float> b);
 // Weights [k][c][r][s] in panels of 16 output channels, for an input with `block` (16 or 1) channels in one block.
 std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, int64_t block,
                                     std::span<const float> weights);

@@ -87,6 +87,27 @@ def test_the_file_is_smaller(precision: str, bytes_of_weight: int, optimize_for:
     ]
 
 
+@pytest.mark.parametrize("precision", ROUNDING)
+def test_a_table_of_rows_that_is_a_products_weights(precision: str):
+    w = weights()
+    nodes = [
+        node("Gather", ["table", "ids"], "rows"),
+        node("Transpose", ["table"], "w"),
+        node("MatMul", ["x", "w"], "y"),
+    ]
+    inputs = [value("ids", ["N"], onnx.TensorProto.INT64), value("x", ["M", 83])]
+    source = model(nodes, inputs, [value("rows", None), value("y", None)], [numpy_helper.from_array(w, "table")])
+    narrow = cuvil.compile(source, target="native", precision=precision)
+    assert "gather_packed" in [step["kernel"] for step in narrow.manifest["steps"]]
+    ids, x = np.array([0, 299, -1, 5, 77]), np.random.default_rng(2).normal(size=(3, 83)).astype(np.float32)
+    got = narrow.run({"ids": ids, "x": x})
+    rounding = ROUNDING[precision](w.T.astype(np.float64)).T
+    assert (np.abs(got["rows"] - w[ids]) <= rounding[ids]).all()
+    assert (
+        np.abs(got["y"] - x @ w.T.astype(np.float64)) <= np.abs(x) @ rounding.T + 1e-5 * (np.abs(x) @ np.abs(w.T) + 1)
+    ).all()
+
+
 def test_what_a_type_cannot_hold_is_refused():
     w = weights()
     w[3, 4] = 1e6

@@ -451,6 +451,11 @@ void run_gather_packed(const i64* p, const void* const* in, void* const* out) {
     *output<i64>(out, 1) = gather_packed(p[0], p[1], {0, p[2]}, packed, input<i64>(in, 1), output<f32>(out, 0));
 }
 
+// The same where the table comes packed.
+template <class W> void run_gather_narrow(const i64* p, const void* const* in, void* const* out) {
+    gather_packed(p[0], p[1], {0, p[2]}, input<W>(in, 0), input<i64>(in, 1), output<f32>(out, 0));
+}
+
 // p = shape[2]; out = indices [2][count], the count.
 void run_nonzero(const i64* p, const void* const* in, void* const* out) {
     const i64 count = nonzero_count(p[0] * p[1], input<f32>(in, 0));
@@ -533,6 +538,9 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"copy u8", run_copy<u8>},
     {"gather", run_gather},
     {"gather_packed", run_gather_packed},
+    {"gather_packed bf16", run_gather_narrow<bf16>},
+    {"gather_packed f16", run_gather_narrow<f16>},
+    {"gather_packed i8", run_gather_narrow<i8>},
     {"nonzero", run_nonzero},
     {nullptr, nullptr},
 };

@@ -103,6 +103,25 @@ void check_products(DType dtype, const std::string& name, double rounding) {
     }
 }
 
+// Rows of a table of numbers that each type holds, packed as its transpose.
+TEST(GatherPacked, RowsOfNarrowTables) {
+    const long rows = 70, width = 19;
+    std::vector<float> table(rows * width);
+    for (long i = 0; i < rows * width; i++) table[i] = i % width == 0 ? 127.0f : static_cast<float>(i * 7 % 255 - 127);
+    const std::vector<std::int64_t> indices = {69, 0, -1, 15, 16, 33};
+    for (auto [dtype, name] : {std::pair(DType::BF16, "gather_packed bf16"), std::pair(DType::F16, "gather_packed f16"),
+                               std::pair(DType::I8, "gather_packed i8")}) {
+        const std::vector<std::byte> packed = pack_transposed(rows, width, table, dtype);
+        run_levels(name, {rows, width, static_cast<long>(indices.size())}, {packed.data(), indices.data()},
+                   {indices.size() * width * 4}, [&](const KernelLevel&, const std::vector<::Buffer>& out) {
+                       for (size_t i = 0; i < indices.size() * width; i++) {
+                           const long row = (indices[i / width] + rows) % rows;
+                           ASSERT_EQ(out[0].as<float>()[i], table[row * width + i % width]) << i;
+                       }
+                   });
+    }
+}
+
 TEST(KernelGemm, WithBfloats) { check_products(DType::BF16, "gemm bf16", 0x1p-9); }
 TEST(KernelGemm, WithHalves) { check_products(DType::F16, "gemm f16", 0x1p-12); }
 TEST(KernelGemm, WithBytes) { check_products(DType::I8, "gemm i8", 0.5 / 127); }

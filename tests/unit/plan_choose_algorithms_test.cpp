@@ -57,6 +57,9 @@ TEST(ChooseAlgorithms, ATableThatIsAProductsWeightsIsKeptOnce) {
     Planned tied(language_model(true));
     EXPECT_EQ(tied.steps(), (std::vector<std::string>{"gather_packed", "gemm"}));
     EXPECT_EQ(tied.plan.constants.size(), 1u);
+    Planned narrow(language_model(true), {.matrices = DType::I8});
+    EXPECT_EQ(narrow.steps(), (std::vector<std::string>{"gather_packed", "gemm_i8"}));
+    EXPECT_EQ(narrow.plan.constants.size(), 1u);
     Planned others(language_model(false));
     EXPECT_EQ(others.steps(), (std::vector<std::string>{"gather", "gemm"}));
     EXPECT_EQ(others.plan.constants.size(), 2u);
