@@ -28,6 +28,9 @@ class PointPillars(nn.Module):
             self.up.append(nn.Sequential(wider, nn.BatchNorm2d(128), nn.ReLU()))
             inside = outside
         self.heads = nn.ModuleList(nn.Conv2d(3 * 128, anchors * values, 1) for values in (1, 7, 2))
+        for module in self.modules():
+            if isinstance(module, nn.BatchNorm2d):
+                nn.init.ones_(module.bias)  # most values pass the ReLU: else rounding grows from layer to layer
 
     def forward(self, points: Tensor, places: Tensor) -> tuple[Tensor, ...]:
         """points: f32[pillars, points of each, 9]. places: i64[pillars], each pillar's pixel, none twice."""
