@@ -80,8 +80,16 @@ constexpr Tiles conv_depthwise_tiles(i64 m, i64 k, i64 depth) {
     return tiles;
 }
 
-// The same where all sizes are known. Some rows are made at once; `is_flat`: as one row.
-constexpr Tiles conv_depthwise_tiles(const Conv2d& first, const Conv2d& second, bool is_flat) {
+// Whether rows of the first convolution's result can be made as one: each output needs one pixel, and these have no
+// halo beside them.
+constexpr bool is_flat_conv(const Conv2d& p, const Blocked& xl) {
+    return p.r == 1 && p.s == 1 && p.stride_h == 1 && p.stride_w == 1 && xl.left + xl.right == 0;
+}
+constexpr bool is_flat_conv(const Conv2d&, const Padded&) { return false; }
+
+// The same where all sizes are known. Some rows are made at once.
+template <class X> constexpr Tiles conv_depthwise_tiles(const Conv2d& first, const Conv2d& second, const X& xl) {
+    const bool is_flat = is_flat_conv(first, xl);
     Tiles tiles = conv_depthwise_tiles(is_flat ? first.oh * first.ow : first.ow, first.k, first.c * first.r * first.s);
     tiles.row_counts = 0;
     const ConvDepthwiseCut cut = cut_conv_depthwise(first, second, tiles.panels);
@@ -95,13 +103,6 @@ constexpr Tiles conv_depthwise_tiles(const Conv2d& first, const Conv2d& second, 
     }
     return tiles;
 }
-
-// Whether rows of the output can be made as one: each output needs one pixel, and these have no halo.
-constexpr bool is_flat_conv(const Conv2d& p, i64 halo) {
-    return p.r == 1 && p.s == 1 && p.stride_h == 1 && p.stride_w == 1 && halo == 0;
-}
-INLINE bool is_flat_conv(const Conv2d& p, const Blocked& xl) { return is_flat_conv(p, xl.left + xl.right); }
-INLINE bool is_flat_conv(const Conv2d&, const Padded&) { return false; }
 
 // Makes some rows of some panels of the first convolution's result from `held` on.
 template <int Block, Tiles T, class X, class E>

@@ -1,6 +1,7 @@
 #include "codegen/known_epilogue.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -34,7 +35,7 @@ private:
         Value& other = *node.operand(is_first ? 1 : 0);
         if (node.op() == "add") return add(other);
         std::optional<float> bound = number(behind_broadcasts(other));
-        if (!bound) return false;
+        if (!bound || std::isnan(*bound)) return false;
         return node.op() == "maximum" ? clamp(std::max(low_, *bound), high_) : clamp(low_, std::min(high_, *bound));
     }
 

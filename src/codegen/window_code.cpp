@@ -177,7 +177,8 @@ void WindowWriter::emit_conv_depthwise() {
     const Type &x = first.x().type(), &between = second.x().type(), &y = result_type();
     before.declare_conv2d("first", x, between, x.dim(1), between.dim(1));
     const bool is_padded = before.kernel() == "conv2d_padded";
-    before.out_.line("const auto xl = {};", is_padded ? padded(x) : blocked(x));
+    const bool is_static = has_constant_sizes(x) && has_constant_sizes(y);
+    before.out_.line("{} auto xl = {};", is_static ? "constexpr" : "const", is_padded ? padded(x) : blocked(x));
     before.input("x", first.x());
     before.input("first_w", first.weight());
     out_.paste(before.out_.text());
@@ -195,9 +196,8 @@ void WindowWriter::emit_conv_depthwise() {
     emit_epilogue(second.bias());
     const Shape& weight = first.weight().type().shape(); // [panel][channel][r][s][16]
     Dim depth = x.dim(1) * weight[2] * weight[3];
-    if (has_constant_sizes(x) && has_constant_sizes(y))
-        out_.line("constexpr Tiles tiles = conv_depthwise_tiles(first, second, {});",
-                  !is_padded && !has_halo(x) && weight[2].is(1) && weight[3].is(1));
+    if (is_static)
+        out_.line("constexpr Tiles tiles = conv_depthwise_tiles(first, second, xl);");
     else
         out_.line("constexpr Tiles tiles = conv_depthwise_tiles(unknown, {}, {});", size(between.dim(1)), size(depth));
     Dim image = Dim::floordiv(element_count(between.shape()), Dim::max(x.dim(0), 1));

@@ -130,6 +130,44 @@ def test_conv_transpose(channels, outputs, groups, spatial, kernel, strides, dil
     close(run("ConvTranspose", {"x": x, "w": w, "b": bias}, {}, **options), want, 4e-6)
 
 
+@pytest.mark.parametrize("tall", [False, True], ids=["alone", "beside a window of 3 x 1"])
+@pytest.mark.parametrize(("stride", "size"), [(1, 14), (2, 28), (2, 13), (3, 20)])
+def test_a_convolution_that_a_depthwise_one_reads(stride: int, size: int, tall: bool):
+    """The first layer only lays x out in blocks; the window of 3 x 1 gives x a halo above and below."""
+    x, w = values(1, 16, size, size), [values(16, 16, 3, 3), values(40, 16, 1, 1), values(40, 1, 3, 3)]
+    nodes = [
+        node("Conv", ["x", "w0"], "image", pads=[1] * 4),
+        node("Conv", ["image", "w1"], "between", strides=[stride] * 2),
+        node("Conv", ["between", "w2"], "y", pads=[1] * 4, group=40),
+    ]
+    weights = [numpy_helper.from_array(array, f"w{i}") for i, array in enumerate(w)]
+    image = convolved(x, w[0], [1, 1], [1, 1], [1] * 4, 1)
+    between = convolved(image, w[1], [stride] * 2, [1, 1], [0] * 4, 1)
+    want = {"y": convolved(between, w[2], [1, 1], [1, 1], [1] * 4, 40)}
+    if tall:
+        column = values(16, 16, 3, 1)
+        weights.append(numpy_helper.from_array(column, "column"))
+        nodes.append(node("Conv", ["image", "column"], "z", pads=[1, 0, 1, 0]))
+        want["z"] = convolved(image, column, [1, 1], [1, 1], [1, 0, 1, 0], 1)
+    for sizes in ([1, 16, size, size], ["N", 16, "H", "W"]):
+        module = cuvil.compile(model(nodes, [value("x", sizes)], list(want), weights), target="native")
+        # Checks of open sizes stand between the two where the stride divides them.
+        is_one_step = "conv2d_depthwise" in [step["kernel"] for step in module.manifest["steps"]]
+        assert is_one_step or (sizes[0] == "N" and stride > 1)
+        got = module.run({"x": x})
+        for name, expected in want.items():
+            close(got[name], expected, 1e-5)
+
+
+def test_bounds_that_are_no_numbers():
+    x, w = values(1, 16, 6, 6), values(16, 16, 1, 1)
+    nodes = [node("Conv", ["x", "w", "b"], "c"), node("Max", ["c", "nan"], "y")]
+    constants = {"w": w, "b": values(16), "nan": np.array([np.nan], np.float32)}
+    weights = [numpy_helper.from_array(array, name) for name, array in constants.items()]
+    module = cuvil.compile(model(nodes, [value("x", [1, 16, 6, 6])], ["y"], weights), target="native")
+    assert np.isnan(module.run({"x": x})["y"]).all()
+
+
 def test_conv_transpose_to_a_given_shape():
     x, w = values(1, 2, 3, 3), values(2, 4, 3, 3)
     got = run("ConvTranspose", {"x": x}, {"w": w}, strides=[2, 2], auto_pad="SAME_UPPER")
