@@ -149,22 +149,21 @@ void WindowWriter::emit_winograd() {
     output();
     out_.line("f32* scratch = f.at<f32>({});", c_.buffer(c_.step.scratch));
     emit_epilogue(conv.bias());
-    int64_t tile = winograd_tile(kernel());
-    out_.line("constexpr Tiles tiles = winograd_tiles<{}>({}, {}, {});", tile, known_size(y.dim(2)),
-              known_size(y.dim(3)), known_size(y.dim(1)));
-    out_.line("const WinogradCut cut = cut_winograd<{}>(p);", tile);
+    out_.line("constexpr WinogradScheme scheme = {{{}, {}}};", winograd_tile(kernel()), conv.strides()[0]);
+    out_.line("constexpr Tiles tiles = winograd_tiles<scheme>({}, {}, {});", known_size(y.dim(2)), known_size(y.dim(3)),
+              known_size(y.dim(1)));
+    out_.line("const WinogradCut cut = cut_winograd<scheme>(p);");
     out_.open("for (i64 first = 0; first < cut.blocks; first += cut.at_once) {{");
     out_.line("const i64 blocks = smaller(cut.at_once, cut.blocks - first);");
     out_.open("if (cut.parts > 1) {{");
     out_.open("f.parallel(blocks * cut.channel_blocks, blocks * cut.block_size, [=](i64 i) {{");
     out_.line("const i64 slot = i / cut.channel_blocks, channel_block = i % cut.channel_blocks;");
-    out_.line(
-        "winograd_inputs<{}>(p, cut, first + slot, {{channel_block, channel_block + 1}}, x, xl, cut.v(scratch, slot));",
-        tile);
+    out_.line("winograd_inputs<scheme>(p, cut, first + slot, {{channel_block, channel_block + 1}}, x, xl, "
+              "cut.v(scratch, slot));");
     out_.close("});");
     out_.close("}");
     out_.open("f.parallel(blocks * cut.parts, blocks * cut.block_size * p.k, [=](i64 task) {{");
-    out_.line("winograd_task<{}, tiles>(p, cut, first, task, x, xl, w, scratch, y, yl, epilogue);", tile);
+    out_.line("winograd_task<scheme, tiles>(p, cut, first, task, x, xl, w, scratch, y, yl, epilogue);");
     out_.close("});");
     out_.close("}");
 }

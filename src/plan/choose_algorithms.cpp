@@ -115,9 +115,9 @@ private:
             return "conv2d_narrow";
         }
         if (groups > 1 && (c % 16 != 0 || k / groups % 16 != 0)) return "conv_any";
-        if (is_plain_3x3(node) && groups == 1 && has_winograd(c, k)) {
-            std::string kernel = choose_plain_3x3(node, c, k);
-            if (winograd_tile(kernel) > 0) return take_winograd(node, kernel, c, k, floats(*weights));
+        if (int64_t stride = stride_of_3x3(node); stride > 0 && groups == 1 && has_winograd(c, k)) {
+            std::string kernel = choose_3x3(node, stride, c, k);
+            if (winograd_tile(kernel) > 0) return take_winograd(node, kernel, stride, c, k, floats(*weights));
         }
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
         // Within a panel: by blocks of channels, of which the last one may be short.
@@ -128,29 +128,31 @@ private:
         return block == 1 ? "conv2d_padded" : groups == 1 ? "conv2d_blocked" : "conv2d_grouped";
     }
 
-    std::string choose_plain_3x3(const OpNode& node, int64_t c, int64_t k) {
+    std::string choose_3x3(const OpNode& node, int64_t stride, int64_t c, int64_t k) {
         const Dim &oh = node.result().type().dim(2), &ow = node.result().type().dim(3);
-        const std::string& choice = plan_.choices[&node] =
-            fmt::format("conv2d 3x3 {} to {} channels, {} x {}", c, k, oh.text(), ow.text());
+        const std::string& choice = plan_.choices[&node] = fmt::format(
+            "conv2d 3x3{} {} to {} channels, {} x {}", stride == 2 ? " stride 2" : "", c, k, oh.text(), ow.text());
         if (auto wanted = options_.kernels.find(choice); wanted != options_.kernels.end()) return wanted->second;
-        return std::string(options_.least_bytes ? convolution_kernels[0] : winograd_kernel(c, k, oh, ow));
+        return std::string(options_.least_bytes ? convolution_kernels[0] : winograd_kernel(stride, c, k, oh, ow));
     }
 
-    std::string take_winograd(OpNode& node, std::string_view kernel, int64_t c, int64_t k,
+    std::string take_winograd(OpNode& node, std::string_view kernel, int64_t stride, int64_t c, int64_t k,
                               const std::vector<float>& weights) {
         int64_t tile = winograd_tile(kernel), points = tile + 2;
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, points * points, (c + 15) / 16 * 16, 16});
-        set_packed(node, *node.operand(1), kernel.substr(kernel.find('_') + 1), type,
-                   pack_winograd_convolution(tile, k, c, weights));
+        set_packed(node, *node.operand(1), fmt::format("winograd{}_stride{}", tile, stride), type,
+                   pack_winograd_convolution(tile, stride, k, c, weights));
         return std::string(kernel);
     }
 
-    // A window of 3 x 3 that moves by one pixel.
-    static bool is_plain_3x3(const OpNode& node) {
+    // By how many pixels a window of 3 x 3 moves in both directions, 1 or 2; 0 for any other convolution.
+    static int64_t stride_of_3x3(const OpNode& node) {
         using Ints = std::vector<int64_t>;
         const Type& w = node.operand(1)->type();
-        return w.dim(2).is(3) && w.dim(3).is(3) && node.get<Ints>("strides") == Ints{1, 1} &&
-               node.get<Ints>("dilations") == Ints{1, 1};
+        const auto& strides = node.get<Ints>("strides");
+        bool fits = w.dim(2).is(3) && w.dim(3).is(3) && node.get<Ints>("dilations") == Ints{1, 1} &&
+                    strides[0] == strides[1] && strides[0] <= 2;
+        return fits ? strides[0] : 0;
     }
 
     std::string choose_conv_transpose(OpNode& node) {

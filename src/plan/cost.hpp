@@ -26,8 +26,9 @@ inline constexpr std::pair<const char*, Dim Work::*> work_members[] = {{"multipl
 
 // Of a convolution from c to k channels of n images with oh x ow pixels, `taps` weights for each pair of channels.
 Work direct_convolution_work(const Dim& n, const Dim& c, const Dim& k, const Dim& oh, const Dim& ow, const Dim& taps);
-// The same for a window of 3 x 3 with stride 1, in tiles of `tile` x `tile` outputs, 4 or 2.
-Work winograd_work(int64_t tile, const Dim& n, const Dim& c, const Dim& k, const Dim& oh, const Dim& ow);
+// The same for a window of 3 x 3 with a stride of 1 or 2, in tiles of `tile` x `tile` outputs, 4 or 2.
+Work winograd_work(int64_t tile, int64_t stride, const Dim& n, const Dim& c, const Dim& k, const Dim& oh,
+                   const Dim& ow);
 // Of a planned step. The ops in the kernel's epilogue count with the bytes that they read and write.
 Work work_of(const Plan& plan, const Step& step);
 
@@ -35,7 +36,7 @@ struct Estimate {
     double nanoseconds;
     double share_of_peak; // 0 to 1: the part of the time that the multiplications take at their quickest
 };
-// For one core with AVX-512. Nothing where a size is open.
+// For one core between those with AVX2 and those with AVX-512. Nothing where a size is open.
 std::optional<Estimate> estimate(const Work& work);
 
 } // namespace cuvil

@@ -127,21 +127,29 @@ std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, 
 
 namespace {
 
-template <int Tile> std::vector<float> at_points(int64_t k, int64_t c, std::span<const float> weights) {
-    std::vector<float> packed(static_cast<size_t>(packed_winograd_size<Tile>(k, c)));
-    pack_winograd<Tile>(k, c, weights.data(), packed.data());
-    return packed;
+// f.template operator()<scheme>()
+template <class F> auto with_scheme(int64_t tile, int64_t stride, F f) {
+    if (stride == 2)
+        return tile == 4 ? f.template operator()<WinogradScheme{4, 2}>()
+                         : f.template operator()<WinogradScheme{2, 2}>();
+    return tile == 4 ? f.template operator()<WinogradScheme{4, 1}>() : f.template operator()<WinogradScheme{2, 1}>();
 }
 
 } // namespace
 
-std::vector<float> pack_winograd_convolution(int64_t tile, int64_t k, int64_t c, std::span<const float> weights) {
-    return tile == 4 ? at_points<4>(k, c, weights) : at_points<2>(k, c, weights);
+std::vector<float> pack_winograd_convolution(int64_t tile, int64_t stride, int64_t k, int64_t c,
+                                             std::span<const float> weights) {
+    return with_scheme(tile, stride, [&]<WinogradScheme W>() {
+        std::vector<float> packed(static_cast<size_t>(packed_winograd_size<W>(k, c)));
+        pack_winograd<W>(k, c, weights.data(), packed.data());
+        return packed;
+    });
 }
 
-int64_t winograd_scratch_bytes(int64_t tile, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
+int64_t winograd_scratch_bytes(int64_t tile, int64_t stride, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
     const Conv2d p = {.n = n, .c = c, .k = k, .oh = oh, .ow = ow};
-    return (tile == 4 ? winograd_scratch<4>(p) : winograd_scratch<2>(p)) * static_cast<int64_t>(sizeof(float));
+    return with_scheme(tile, stride, [&]<WinogradScheme W>() { return winograd_scratch<W>(p); }) *
+           static_cast<int64_t>(sizeof(float));
 }
 
 namespace {

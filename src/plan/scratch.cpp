@@ -13,8 +13,8 @@ int64_t size_or_open(const Dim& dim) { return dim.constant().value_or(-1); }
 
 int64_t winograd_bytes(const OpNode& node, int64_t tile) {
     const Shape &x = node.operand(0)->type().shape(), &y = node.result().type().shape();
-    return winograd_scratch_bytes(tile, size_or_open(y[0]), *x[1].constant(), *y[1].constant(), size_or_open(y[2]),
-                                  size_or_open(y[3]));
+    return winograd_scratch_bytes(tile, node.get<std::vector<int64_t>>("strides")[0], size_or_open(y[0]),
+                                  *x[1].constant(), *y[1].constant(), size_or_open(y[2]), size_or_open(y[3]));
 }
 
 ConvSizes sizes_of(const Conv2dOp& conv) {

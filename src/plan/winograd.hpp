@@ -14,9 +14,9 @@ inline constexpr std::string_view convolution_kernels[] = {"conv2d_blocked", "co
 // Whether all of them can compute it.
 bool has_winograd(int64_t c, int64_t k);
 
-// The kernel for a window of 3 x 3 with stride 1 from c to k channels and oh x ow pixels: the quickest by an estimate
-// of the time for arithmetic and for weights from memory.
-std::string_view winograd_kernel(int64_t c, int64_t k, const Dim& oh, const Dim& ow);
+// The kernel for a window of 3 x 3 with a stride of 1 or 2 from c to k channels and oh x ow pixels: the quickest by an
+// estimate of the time for arithmetic and for weights from memory.
+std::string_view winograd_kernel(int64_t stride, int64_t c, int64_t k, const Dim& oh, const Dim& ow);
 
 // The outputs of a tile in each direction, 4 or 2; 0 if the kernel is another one.
 int64_t winograd_tile(std::string_view kernel);

@@ -275,7 +275,7 @@ template <int Block, bool IsLight> void run_conv_depthwise(const i64* p, const v
 }
 
 // As run_conv; out[4] = scratch memory, that any content may be in.
-template <int M> void run_winograd(const i64* p, const void* const* in, void* const* out) {
+template <WinogradScheme W> void run_winograd(const i64* p, const void* const* in, void* const* out) {
     const Conv2d c = conv_of(p);
     const i64 halo = p[15], extra = p[16];
     const Blocked xl = {c.c, c.h, c.w, c.pad_top + extra, c.pad_left + extra, extra, extra + 1};
@@ -283,19 +283,19 @@ template <int M> void run_winograd(const i64* p, const void* const* in, void* co
     f32 *y = output<f32>(out, 1), *packed = output<f32>(out, 2), *framed = output<f32>(out, 3);
     f32* scratch = output<f32>(out, 4);
     const f32* bias = input<f32>(in, 2);
-    pack_winograd<M>(c.k, c.c, input<f32>(in, 1), packed);
+    pack_winograd<W>(c.k, c.c, input<f32>(in, 1), packed);
     relayout_to_blocked(c.n, xl, {0, c.n * xl.blocks()}, input<f32>(in, 0), framed);
     const auto epilogue = [=](vec<f32> v, At at) { return relu(v + load(bias + at.channel)) + splat(0.5f); };
-    const WinogradCut cut = cut_winograd<M>(c);
+    const WinogradCut cut = cut_winograd<W>(c);
     for (i64 first = 0; first < cut.blocks; first += cut.at_once) {
         const i64 blocks = smaller(cut.at_once, cut.blocks - first);
         for (i64 i = cut.parts > 1 ? blocks * cut.channel_blocks - 1 : -1; i >= 0; i--) {
             const i64 slot = i / cut.channel_blocks;
             const i64 block = i % cut.channel_blocks;
-            winograd_inputs<M>(c, cut, first + slot, {block, block + 1}, framed, xl, cut.v(scratch, slot));
+            winograd_inputs<W>(c, cut, first + slot, {block, block + 1}, framed, xl, cut.v(scratch, slot));
         }
         for (i64 task = blocks * cut.parts - 1; task >= 0; task--) {
-            winograd_task<M, winograd_tiles<M>(unknown, unknown, unknown)>(c, cut, first, task, framed, xl, packed,
+            winograd_task<W, winograd_tiles<W>(unknown, unknown, unknown)>(c, cut, first, task, framed, xl, packed,
                                                                            scratch, y, yl, epilogue);
         }
     }
@@ -506,10 +506,15 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"winograd_scratch",
      [](const i64* p, const void* const*, void* const* out) {
          const Conv2d c = conv_of(p);
-         *output<i64>(out, 0) = larger(winograd_scratch<2>(c), winograd_scratch<4>(c));
+         *output<i64>(out, 0) =
+             c.stride_h == 1
+                 ? larger(winograd_scratch<WinogradScheme{2, 1}>(c), winograd_scratch<WinogradScheme{4, 1}>(c))
+                 : larger(winograd_scratch<WinogradScheme{2, 2}>(c), winograd_scratch<WinogradScheme{4, 2}>(c));
      }},
-    {"conv winograd 2", run_winograd<2>},
-    {"conv winograd 4", run_winograd<4>},
+    {"conv winograd 2", run_winograd<WinogradScheme{2, 1}>},
+    {"conv winograd 4", run_winograd<WinogradScheme{4, 1}>},
+    {"conv winograd 2 stride 2", run_winograd<WinogradScheme{2, 2}>},
+    {"conv winograd 4 stride 2", run_winograd<WinogradScheme{4, 2}>},
     {"conv_any 1", run_conv_any<f32, 1>},
     {"conv_any 2", run_conv_any<f32, 2>},
     {"conv_any 3", run_conv_any<f64, 3>},

@@ -285,7 +285,7 @@ void check_with_halo(const Conv& c, long groups, const std::vector<std::string>&
                 const auto framed = static_cast<size_t>(c.n * (c.c + 15) / 16 * 16 * (c.h + 40) * (c.w + 40));
                 // With the weights at 36 points instead of 9 taps, and with scratch memory.
                 // The values at the points of tiles of 4 are larger than the result, and so is their rounding.
-                const long growth = name == "conv winograd 4" ? 4 : 1;
+                const long growth = name.starts_with("conv winograd 4") ? 4 : 1;
                 const bool is_winograd = name.starts_with("conv winograd");
                 const auto packed = static_cast<size_t>(blocks * 16 * ((c.c + 15) / 16 * 16) * c.r * c.s);
                 std::vector<long> parameters = fields_of(c);
@@ -338,6 +338,24 @@ TEST(KernelConv, ByWinograd) {
          }) {
         SCOPED_TRACE(testing::Message() << c.c << " to " << c.k << " channels, " << c.h << " x " << c.w);
         check_with_halo(c, 1, {"conv winograd 2", "conv winograd 4"});
+    }
+}
+
+TEST(KernelConv, ByWinogradWithStride2) {
+    for (Conv c : std::vector<Conv>{
+             {2, 16, 7, 7, 32, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {1, 17, 15, 34, 33, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {1, 16, 3, 50, 16, 3, 3, 2, 2, 1, 1, 0, 0, 0, 0},
+             {1, 64, 56, 56, 64, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {1, 160, 14, 14, 80, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {1, 32, 16, 20, 16, 3, 3, 2, 2, 1, 1, 0, 1, 2, 0},
+             {2, 5, 1, 1, 3, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {20, 16, 60, 40, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1}, // more blocks than are under way at once
+             {0, 16, 5, 5, 16, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1},
+             {1, 16, 2, 5, 16, 3, 3, 2, 2, 1, 1, 0, 1, 0, 1}, // no rows
+         }) {
+        SCOPED_TRACE(testing::Message() << c.c << " to " << c.k << " channels, " << c.h << " x " << c.w);
+        check_with_halo(c, 1, {"conv winograd 2 stride 2", "conv winograd 4 stride 2"});
     }
 }
 

@@ -8,26 +8,6 @@
 namespace cuvil {
 namespace {
 
-TEST(Winograd, LargeImagesTakeTilesOf4AndSmallOnesOf2) {
-    EXPECT_EQ(winograd_kernel(64, 64, 56, 56), "conv2d_winograd4");
-    EXPECT_EQ(winograd_kernel(128, 128, 28, 28), "conv2d_winograd4");
-    EXPECT_EQ(winograd_kernel(256, 256, 14, 14), "conv2d_winograd4");
-    EXPECT_EQ(winograd_kernel(512, 512, 7, 7), "conv2d_winograd2");
-    EXPECT_EQ(winograd_kernel(32, 32, 160, 160), "conv2d_winograd4");
-}
-
-TEST(Winograd, WhatGainsNothingStaysDirect) {
-    EXPECT_EQ(winograd_kernel(64, 64, 1, 1), "conv2d_blocked");
-    EXPECT_EQ(winograd_kernel(8, 64, 56, 56), "conv2d_blocked");
-    EXPECT_EQ(winograd_kernel(64, 8, 56, 56), "conv2d_blocked");
-}
-
-TEST(Winograd, OpenSizesAreTakenFromTheChannels) {
-    EXPECT_EQ(winograd_kernel(64, 64, Dim::symbol("H"), Dim::symbol("W")), "conv2d_winograd4");
-    EXPECT_EQ(winograd_kernel(512, 512, Dim::symbol("H"), Dim::symbol("W")), "conv2d_winograd2");
-    EXPECT_EQ(winograd_kernel(512, 512, 56, Dim::symbol("W")), "conv2d_winograd4");
-}
-
 // Two layers of `channels` channels on an image of 28 x 28, the second with the given attributes.
 std::string layers(int channels, const std::string& attributes, int size) {
     std::string n = std::to_string(channels), weights = "f32[" + n + "," + n + ",3,3]";
@@ -40,6 +20,34 @@ std::string layers(int channels, const std::string& attributes, int size) {
            "} : " + y + "\n  return %b\n}\n";
 }
 
+TEST(Winograd, LargeImagesTakeTilesOf4AndSmallOnesOf2) {
+    EXPECT_EQ(winograd_kernel(1, 64, 64, 56, 56), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(1, 128, 128, 28, 28), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(1, 256, 256, 14, 14), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(1, 512, 512, 7, 7), "conv2d_winograd2");
+    EXPECT_EQ(winograd_kernel(1, 32, 32, 160, 160), "conv2d_winograd4");
+}
+
+TEST(Winograd, WhatGainsNothingStaysDirect) {
+    EXPECT_EQ(winograd_kernel(1, 64, 64, 1, 1), "conv2d_blocked");
+    EXPECT_EQ(winograd_kernel(1, 8, 64, 56, 56), "conv2d_blocked");
+    EXPECT_EQ(winograd_kernel(1, 64, 8, 56, 56), "conv2d_blocked");
+}
+
+TEST(Winograd, AWindowThatMovesByTwoIsTakenApart) {
+    EXPECT_EQ(winograd_kernel(2, 64, 128, 28, 28), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(2, 128, 256, 14, 14), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(2, 16, 32, 160, 160), "conv2d_blocked");
+    Planned p(layers(64, "pads = [1,1,1,1], strides = [2,2]", 14));
+    EXPECT_EQ(p.steps()[2], "conv2d_winograd4");
+}
+
+TEST(Winograd, OpenSizesAreTakenFromTheChannels) {
+    EXPECT_EQ(winograd_kernel(1, 64, 64, Dim::symbol("H"), Dim::symbol("W")), "conv2d_winograd4");
+    EXPECT_EQ(winograd_kernel(1, 512, 512, Dim::symbol("H"), Dim::symbol("W")), "conv2d_winograd2");
+    EXPECT_EQ(winograd_kernel(1, 512, 512, 56, Dim::symbol("W")), "conv2d_winograd4");
+}
+
 TEST(Winograd, StepsInTurnWorkInOneBuffer) {
     Planned p(layers(32, "pads = [1,1,1,1]", 28));
     EXPECT_EQ(p.steps(), (std::vector<std::string>{"relayout", "conv2d_winograd4", "conv2d_winograd4", "relayout"}));
@@ -50,13 +58,16 @@ TEST(Winograd, StepsInTurnWorkInOneBuffer) {
                  &second = p.plan.buffers[static_cast<size_t>(steps[2].scratch)];
     EXPECT_EQ(first.place, Buffer::Slot);
     EXPECT_EQ(first.index, second.index);
-    EXPECT_EQ(p.plan.slots[static_cast<size_t>(first.index)].size, Dim(winograd_scratch_bytes(4, 1, 32, 32, 28, 28)));
+    EXPECT_EQ(p.plan.slots[static_cast<size_t>(first.index)].size,
+              Dim(winograd_scratch_bytes(4, 1, 1, 32, 32, 28, 28)));
     EXPECT_EQ(steps[0].scratch, -1);
 }
 
-TEST(Winograd, WindowsThatMoveFurtherStayDirect) {
-    Planned strided(layers(32, "pads = [1,1,1,1], strides = [2,2]", 14));
+TEST(Winograd, OtherWindowsStayDirect) {
+    Planned strided(layers(32, "pads = [1,1,1,1], strides = [3,3]", 10));
     EXPECT_EQ(strided.steps()[2], "conv2d_blocked");
+    Planned uneven(layers(32, "pads = [1,1,1,15], strides = [1,2]", 28));
+    EXPECT_EQ(uneven.steps()[2], "conv2d_blocked");
     Planned dilated(layers(32, "pads = [2,2,2,2], dilations = [2,2]", 28));
     EXPECT_EQ(dilated.steps()[2], "conv2d_blocked");
 }

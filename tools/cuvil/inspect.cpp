@@ -39,7 +39,7 @@ std::string parts_text(const Options& o, const Description& description) {
     }
     if (!json.contains("manifest")) return text;
     if (o.kernels)
-        add("steps: number, time and share of the peak as estimated for one core with AVX-512, kernel, ops, result "
+        add("steps: number, time and share of the peak as estimated for one core, kernel, ops, result "
             "with its layout, name",
             kernels_text(json.at("manifest"), json.at("estimates")));
     if (o.memory) add("memory", memory_text(json.at("memory")));
