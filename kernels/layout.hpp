@@ -3,6 +3,8 @@
 // with a border of zeros (the halo) around each plane, wide enough that a convolution never asks where the image ends:
 //   Blocked  [N][ceil(C / 16)][top + h + bottom][left + w + right][16]
 //   Padded   [N][C][top + h + bottom][left + w + right]
+// and one of few channels for windows that move by two pixels, whose 2 x 2 phases count as channels:
+//   Phased   Blocked, with channel 4 c + 2 (y % 2) + x % 2 and pixel y / 2, x / 2 for channel c and pixel y, x
 // The halo and the channels that fill up the last block hold 0. Whoever writes such a tensor writes these zeros too, so
 // the memory a tensor is given may hold anything before.
 #include "kernels/parallel.hpp"
@@ -36,6 +38,11 @@ struct Padded {
         return n * image() + channel * plane() + (top + y) * row() + left + x;
     }
 };
+
+// The image that a phased one is, of c channels and h x w pixels.
+constexpr Blocked phased(i64 c, i64 h, i64 w, i64 top, i64 left, i64 bottom, i64 right) {
+    return {4 * c, ceil_div(h, 2), ceil_div(w, 2), top, left, bottom, right};
+}
 
 // A pixel of a block of which only some channels are real: the others hold 0.
 INLINE vec<f32> with_real_channels(i64 channels, vec<f32> v) {

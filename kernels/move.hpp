@@ -97,6 +97,31 @@ INLINE void relayout_to_blocked([[maybe_unused]] i64 n, const Blocked& l, Range 
     }
 }
 
+// x plain [n][c][h][w] to y phased, with its border; c at most 4, so that y has one block. l = phased(c, h, w, ...).
+INLINE void relayout_to_phased([[maybe_unused]] i64 n, i64 h, i64 w, const Blocked& l, Range planes, const f32* x,
+                               f32* y) {
+    for (i64 image = planes.begin; image < planes.end; image++) {
+        const f32* from = x + image * l.channels / 4 * h * w;
+        for (i64 row = 0; row < l.h; row++) {
+            f32* to = y + l.offset(image, 0, row, 0);
+            fill_zero(to, l.w * lane_count);
+            for (i64 lane = 0; lane < l.channels; lane += 2, to += 2) {
+                const i64 line = 2 * row + lane / 2 % 2;
+                if (line < h) {
+                    const f32* pixels = from + (lane / 4 * h + line) * w;
+                    for (i64 pair = 0; pair < w / 2; pair++) {
+                        __builtin_memcpy_inline(to + pair * lane_count, pixels + 2 * pair, 2 * sizeof(f32));
+                    }
+                    if (w % 2 == 1) {
+                        to[w / 2 * lane_count] = pixels[w - 1];
+                    }
+                }
+            }
+        }
+        write_halo(l, {0, l.h}, y + image * l.image());
+    }
+}
+
 // x plain to y padded, with its border.
 INLINE void relayout_to_padded([[maybe_unused]] i64 n, const Padded& l, Range planes, const f32* x, f32* y) {
     for (i64 plane = planes.begin; plane < planes.end; plane++) {

@@ -18,6 +18,10 @@
 // counts here as M more points that have one weight in common. For M = 4 these are 81 multiplications instead of 144,
 // for M = 2 25 instead of 36.
 //
+// A larger window that moves by 2 over an image of few channels is one of 3 x 3 or 4 x 4 taps over the channels of 2 x
+// 2 pixels (see Phased in layout.hpp). F(4 x 4, 4 x 4) has the points +-0.4, +-0.85, +-1.75 and infinity, which of
+// those tried had the smallest error.
+//
 // One chain of fma in rising k makes a sum at a point, and the transforms have a fixed order, so levels with fma give
 // the same bits; which scheme a convolution takes decides its bits, how it is cut does not.
 #include "kernels/conv.hpp"
@@ -25,18 +29,19 @@
 namespace cuvil {
 inline namespace CUVIL_ISA {
 
-// What a tile computes in one direction, and alike in the other: outputs of a window of 3 that moves by `stride`.
+// What a tile computes in one direction, and alike in the other: outputs of a window of `taps` that moves by `stride`.
 struct WinogradScheme {
-    int outputs, stride;
+    int outputs, stride, taps = 3;
 
     // Of the products; the last ones have one weight in common where the stride is 2.
-    constexpr int points() const { return stride == 1 ? outputs + 2 : outputs + 1 + outputs; }
-    constexpr int weights() const { return stride == 1 ? points() : outputs + 2; }
+    constexpr int points() const { return stride == 1 ? weights() : outputs + 1 + outputs; }
+    constexpr int weights() const { return outputs + taps - 1; }
     constexpr Range points_of(i64 weight) const {
         return {weight, weight + 1 < weights() ? weight + 1 : i64(points())};
     }
-    constexpr int inputs(int of_outputs) const { return (of_outputs - 1) * stride + 3; }
-    // The points that small tiles do without.
+    constexpr int inputs(int of_outputs) const { return (of_outputs - 1) * stride + taps; }
+    constexpr bool has_small_tiles() const { return taps == 3; }
+    // The points that these do without.
     constexpr bool is_left_out(i64 point) const {
         return stride == 1 ? point == outputs : point == outputs - 1 || point == points() - 1;
     }
@@ -46,6 +51,7 @@ struct WinogradScheme {
 // ---- The transforms in one direction, of any part of the lanes
 
 inline constexpr f64 sqrt_half = 0.70710678118654752440, sqrt_two = 1.41421356237309504880;
+inline constexpr f64 points_of_4_taps[3] = {0.4, 0.85, 1.75};
 
 // The values at the points, of the inputs of M outputs.
 template <class V> INLINE void to_points(const V (&d)[6], V (&v)[6]) {
@@ -82,6 +88,21 @@ template <class V> INLINE void to_points(const V (&d)[5], V (&v)[5]) {
     v[2] = d[4] - d[0];
     v[3] = d[1];
     v[4] = d[3];
+}
+
+template <class V> INLINE void to_points(const V (&d)[7], V (&v)[7]) {
+    constexpr auto& p = points_of_4_taps;
+    UNROLL for (int i = 0; i < 3; i++) {
+        // The polynomial without the points +-p[i], times z and 1.
+        const f64 a = p[(i + 1) % 3] * p[(i + 1) % 3], b = p[(i + 2) % 3] * p[(i + 2) % 3];
+        const V sum = V(f32(-(a + b))), product = V(f32(a * b)), point = V(f32(p[i]));
+        const V even = fma(product, d[1], fma(sum, d[3], d[5])), odd = fma(product, d[0], fma(sum, d[2], d[4]));
+        v[2 * i] = fma(point, odd, even);
+        v[2 * i + 1] = fma(-point, odd, even);
+    }
+    constexpr f64 a = p[0] * p[0], b = p[1] * p[1], c = p[2] * p[2];
+    v[6] =
+        fma(V(f32(-a * b * c)), d[0], fma(V(f32(a * b + b * c + c * a)), d[2], fma(V(f32(-(a + b + c))), d[4], d[6])));
 }
 
 // Small tiles have M - 1 outputs, need fewer inputs, and leave one point out, that before infinity. They take the same
@@ -147,6 +168,19 @@ template <class V> INLINE void from_points(const V (&m)[5], V (&y)[2]) {
     y[0] = m[0] + m[1] + m[3];
     y[1] = m[0] - m[1] + m[2] + m[4];
 }
+template <class V> INLINE V weighed_sum(f64 a, V x, f64 b, V y, f64 c, V z) {
+    return fma(V(f32(c)), z, fma(V(f32(b)), y, V(f32(a)) * x));
+}
+template <class V> INLINE void from_points(const V (&m)[7], V (&y)[4]) {
+    constexpr f64 p = points_of_4_taps[0], q = points_of_4_taps[1], r = points_of_4_taps[2];
+    const V sum_p = m[0] + m[1], difference_p = m[0] - m[1];
+    const V sum_q = m[2] + m[3], difference_q = m[2] - m[3];
+    const V sum_r = m[4] + m[5], difference_r = m[4] - m[5];
+    y[0] = sum_p + sum_q + sum_r;
+    y[1] = weighed_sum(p, difference_p, q, difference_q, r, difference_r);
+    y[2] = weighed_sum(p * p, sum_p, q * q, sum_q, r * r, sum_r);
+    y[3] = weighed_sum(p * p * p, difference_p, q * q * q, difference_q, r * r * r, difference_r) + m[6];
+}
 
 // M - 1 outputs.
 template <class V> INLINE void from_points(const V (&m)[6], V (&y)[3]) {
@@ -170,10 +204,20 @@ template <class V> INLINE void from_points(const V (&m)[5], V (&y)[1]) { y[0] = 
 
 // ---- Weights
 
-// At the points, of the 3 taps g.
-template <WinogradScheme W> INLINE void weights_at_points(const f64 (&g)[3], f64 (&u)[W.weights()]) {
+// At the points, of the taps g.
+template <WinogradScheme W> INLINE void weights_at_points(const f64 (&g)[W.taps], f64 (&u)[W.weights()]) {
     constexpr f64 a = sqrt_half, b = sqrt_two;
-    if constexpr (W.stride == 2 && W.outputs == 2) {
+    if constexpr (W.taps == 4) {
+        constexpr auto& p = points_of_4_taps;
+        for (int i = 0; i < 3; i++) {
+            const f64 x = p[i], y = p[(i + 1) % 3], z = p[(i + 2) % 3];
+            const f64 divisor = 2 * x * (x * x - y * y) * (x * x - z * z);
+            const f64 even = g[0] + g[2] * x * x, odd = g[1] * x + g[3] * x * x * x;
+            u[2 * i] = (even + odd) / divisor;
+            u[2 * i + 1] = (even - odd) / -divisor;
+        }
+        u[6] = g[3];
+    } else if constexpr (W.stride == 2 && W.outputs == 2) {
         u[0] = (g[0] + g[2]) / 2;
         u[1] = (g[2] - g[0]) / 2;
         u[2] = g[2];
@@ -206,8 +250,8 @@ template <WinogradScheme W> constexpr i64 packed_winograd_size(i64 k, i64 c) {
     return W.weights() * W.weights() * packed_size(ceil_div(c, lane_count) * lane_count, k);
 }
 
-// Packs weights [k][c][3][3] as [panel of 16 output channels][weight][input channel][16]: at the points, computed in
-// f64. Missing channels on either side are zeros.
+// Packs weights [k][c][taps][taps] as [panel of 16 output channels][weight][input channel][16]: at the points, computed
+// in f64. Missing channels on either side are zeros.
 template <WinogradScheme W> INLINE void pack_winograd(i64 k, i64 c, const f32* weights, f32* packed) {
     constexpr int count = W.weights();
     const i64 channels = ceil_div(c, lane_count) * lane_count;
@@ -215,10 +259,13 @@ template <WinogradScheme W> INLINE void pack_winograd(i64 k, i64 c, const f32* w
     fill_zero(packed, packed_winograd_size<W>(k, c));
     for (i64 out = 0; out < k; out++) {
         for (i64 in = 0; in < c; in++) {
-            const f32* window = weights + (out * c + in) * 9;
-            f64 rows[count][3]; // at the points in the direction of y
-            for (int x = 0; x < 3; x++) {
-                const f64 column[3] = {window[x], window[3 + x], window[6 + x]};
+            const f32* window = weights + (out * c + in) * W.taps * W.taps;
+            f64 rows[count][W.taps]; // at the points in the direction of y
+            for (int x = 0; x < W.taps; x++) {
+                f64 column[W.taps];
+                for (int y = 0; y < W.taps; y++) {
+                    column[y] = window[y * W.taps + x];
+                }
                 f64 at_points[count];
                 weights_at_points<W>(column, at_points);
                 for (int i = 0; i < count; i++) {
@@ -260,7 +307,7 @@ struct TileLine {
 
 template <WinogradScheme W> constexpr TileLine tile_line(i64 outputs) {
     const i64 count = ceil_div(outputs, W.outputs);
-    const i64 small = smaller(count * W.outputs - outputs, count);
+    const i64 small = W.has_small_tiles() ? smaller(count * W.outputs - outputs, count) : 0;
     return {count - small, small};
 }
 
@@ -276,6 +323,7 @@ struct WinogradCut {
     TileLine rows, columns; // of tiles, in an image
     i64 image_blocks, blocks;
     i64 at_once;
+    i64 channels; // that the products take
     i64 channel_blocks, panels, bundles, parts;
     i64 point_step; // from a point of V to the next: an odd number of lines, so that they do not meet in the cache
     i64 block_size; // elements of V: [point][tile][channel]
@@ -325,6 +373,7 @@ template <WinogradScheme W> constexpr WinogradCut cut_winograd(const Conv2d& p, 
     cut.columns = tile_line<W>(p.ow);
     cut.image_blocks = larger(1, ceil_div(cut.tiles(), most_winograd_tiles));
     cut.blocks = p.n * cut.image_blocks;
+    cut.channels = packed_channels(p.c, lane_count);
     cut.channel_blocks = ceil_div(p.c, lane_count);
     cut.panels = ceil_div(p.k, lane_count);
     cut.bundles = ceil_div(cut.panels, bundle_panels);
@@ -418,6 +467,16 @@ template <WinogradScheme W, int Low, int Narrow>
     }
 }
 
+template <WinogradScheme W> INLINE auto input_transform(const WinogradTile& tile) {
+    if constexpr (!W.has_small_tiles()) {
+        return winograd_input<W, 0, 0>;
+    } else if (tile.is_low) {
+        return tile.is_narrow ? winograd_input<W, 1, 1> : winograd_input<W, 1, 0>;
+    } else {
+        return tile.is_narrow ? winograd_input<W, 0, 1> : winograd_input<W, 0, 0>;
+    }
+}
+
 // The tiles of a block in their order.
 struct WinogradTiles {
     WinogradTile tile[most_winograd_tiles];
@@ -443,11 +502,8 @@ template <WinogradScheme W>
         const f32* image = x + xl.offset(block / cut.image_blocks, channel_block, -xl.top, -xl.left);
         for (i64 i = 0; i < tiles.count; i++) {
             const WinogradTile& tile = tiles.tile[i];
-            const auto transform = tile.is_low      ? tile.is_narrow ? winograd_input<W, 1, 1> : winograd_input<W, 1, 0>
-                                        : tile.is_narrow ? winograd_input<W, 0, 1>
-                                                    : winograd_input<W, 0, 0>;
-            transform(image, xl, tile.y * W.stride - p.pad_top, tile.x * W.stride - p.pad_left,
-                      v + (i * cut.channel_blocks + channel_block) * lane_count, cut.point_step);
+            input_transform<W>(tile)(image, xl, tile.y * W.stride - p.pad_top, tile.x * W.stride - p.pad_left,
+                                     v + (i * cut.channel_blocks + channel_block) * lane_count, cut.point_step);
         }
     }
 }
@@ -479,6 +535,16 @@ template <WinogradScheme W, int Low, int Narrow>
     }
 }
 
+template <WinogradScheme W> INLINE auto output_transform(const WinogradTile& tile) {
+    if constexpr (!W.has_small_tiles()) {
+        return winograd_output<W, 0, 0>;
+    } else if (tile.is_low) {
+        return tile.is_narrow ? winograd_output<W, 1, 1> : winograd_output<W, 1, 0>;
+    } else {
+        return tile.is_narrow ? winograd_output<W, 0, 1> : winograd_output<W, 0, 0>;
+    }
+}
+
 // S of some panels for a block of tiles: the sums at the points, sum_step apart. Shared, too.
 template <WinogradScheme W, Tiles T>
 [[gnu::noinline]] void winograd_sums(const WinogradCut& cut, i64 block, i64 first, i64 panels, const f32* v,
@@ -487,7 +553,7 @@ template <WinogradScheme W, Tiles T>
     const i64 weights_size = channels * lane_count;
     constexpr i64 count = W.weights() * W.weights();
     const i64 panel_step = count * weights_size;
-    const Walk walk = {1, 0, 1, 0, 1, 0, channels};
+    const Walk walk = {1, 0, 1, 0, 1, 0, cut.channels};
     const f32* weights = packed + first * panel_step;
     for (i64 weight = 0; weight < count; weight++, weights += weights_size) {
         const f32* next = weight + 1 < count ? weights + weights_size : packed + (first + panels) * panel_step;
@@ -529,11 +595,7 @@ template <WinogradScheme W, Tiles T, class E>
             f32* plane = y + n * yl.image() + channel * yl.plane();
             for (i64 i = 0; i < tiles.count; i++) {
                 const WinogradTile& tile = tiles.tile[i];
-                const auto transform = tile.is_low
-                                           ? tile.is_narrow ? winograd_output<W, 1, 1> : winograd_output<W, 1, 0>
-                                       : tile.is_narrow ? winograd_output<W, 0, 1>
-                                                        : winograd_output<W, 0, 0>;
-                transform(s + (i * panels + panel) * lane_count, sum_step, out);
+                output_transform<W>(tile)(s + (i * panels + panel) * lane_count, sum_step, out);
                 const Range rows = {tile.y, smaller(p.oh, tile.y + W.outputs - tile.is_low)};
                 const i64 columns = smaller(p.ow - tile.x, W.outputs - tile.is_narrow);
                 for (i64 oy = rows.begin; oy < rows.end; oy++) {

@@ -142,12 +142,19 @@ void MovementWriter::emit_relayout() {
     output();
     bool to_plain = y.layout().is_plain();
     const Type& framed = to_plain ? x : y;
-    bool is_padded = framed.layout().kind == Layout::Padded;
-    CUVIL_ASSERT(!(to_plain && is_padded) && (to_plain || x.layout().is_plain()),
+    Layout::Kind kind = framed.layout().kind;
+    bool is_padded = kind == Layout::Padded, is_phased = kind == Layout::Phased;
+    CUVIL_ASSERT(to_plain ? kind == Layout::Blocked : x.layout().is_plain(),
                  "relayout of " + x.text() + " to " + y.text());
-    out_.line("const auto l = {};", is_padded ? padded(framed) : blocked(framed));
-    std::string_view to = to_plain ? "plain" : is_padded ? "padded" : "blocked";
+    out_.line("const auto l = {};", is_padded ? padded(framed) : is_phased ? phased(framed) : blocked(framed));
     out_.line("const i64 n = {};", size(x.dim(0)));
+    if (is_phased) {
+        out_.line("const i64 h = {}, w = {};", size(x.dim(2)), size(x.dim(3)));
+        out_.line("f.parallel_ranges(n, {}, [=](Range images) {{ relayout_to_phased(n, h, w, l, images, x, y); }});",
+                  size(element_count(x.shape()) * Dim(4)));
+        return;
+    }
+    std::string_view to = to_plain ? "plain" : name(kind);
     out_.line("f.parallel_ranges(n * {}, {}, [=](Range planes) {{ relayout_to_{}(n, l, planes, x, y); }});",
               is_padded ? "l.channels" : "l.blocks()", size(element_count(x.shape()) * Dim(4)), to);
 }

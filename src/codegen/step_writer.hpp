@@ -76,6 +76,11 @@ protected:
 
     std::string blocked(const Type& t) const { return image("Blocked", t); }
     std::string padded(const Type& t) const { return image("Padded", t); }
+    std::string phased(const Type& t) const {
+        const Layout& l = t.layout();
+        return fmt::format("phased({}, {}, {}, {}, {}, {}, {})", size(t.dim(1)), size(t.dim(2)), size(t.dim(3)),
+                           size(l.top), size(l.left), size(l.bottom), size(l.right));
+    }
     std::string image(std::string_view kind, const Type& t) const {
         const Layout& l = t.layout();
         return fmt::format("{}{{.channels = {}, .h = {}, .w = {}, .top = {}, .left = {}, .bottom = {}, .right = {}}}",

@@ -28,6 +28,7 @@ public:
 
 private:
     void declare_conv2d(std::string_view name, const Type& x, const Type& y, const Dim& c, const Dim& k);
+    void declare_phased(std::string_view name, const Type& x, const Type& y);
     bool takes_single_pixels() const;
     std::string window() const;
     void emit_epilogue(const Value* bias); // of blocked convolutions
@@ -54,7 +55,7 @@ void WindowWriter::emit_epilogue(const Value* bias) {
 void WindowWriter::declare_conv2d(std::string_view name, const Type& x, const Type& y, const Dim& c, const Dim& k) {
     Conv2dOp conv(*node_);
     const auto &strides = conv.strides(), &dilations = conv.dilations(), &pads = conv.pads();
-    const bool is_winograd = winograd_tile(kernel()) > 0;
+    const bool is_winograd = point_scheme(*node_, kernel()).tile > 0;
     const Dim r = is_winograd ? 3 : conv.weight().type().dim(2), s = is_winograd ? 3 : conv.weight().type().dim(3);
     out_.line("{} Conv2d {} = {{.n = {}, .c = {}, .h = {}, .w = {}, .k = {}, .oh = {}, .ow = {}, .r = {}, .s = {}, "
               ".stride_h = {}, .stride_w = {}, .dilation_h = {}, .dilation_w = {}, .pad_top = {}, .pad_left = {}}};",
@@ -137,19 +138,35 @@ void WindowWriter::emit_conv2d() {
     }
 }
 
+// The problem over phases.
+void WindowWriter::declare_phased(std::string_view name, const Type& x, const Type& y) {
+    const int64_t taps = point_scheme(*node_, kernel()).taps;
+    out_.line("{} Conv2d {} = {{.n = {}, .c = 4 * {}, .h = ceil_div({}, 2), .w = ceil_div({}, 2), .k = {}, .oh = {}, "
+              ".ow = {}, .r = {}, .s = {}, .stride_h = 1, .stride_w = 1, .dilation_h = 1, .dilation_w = 1, .pad_top = "
+              "{}, .pad_left = {}}};",
+              has_constant_sizes(x) && has_constant_sizes(y) ? "constexpr" : "const", name, size(x.dim(0)),
+              size(x.dim(1)), size(x.dim(2)), size(x.dim(3)), size(y.dim(1)), size(y.dim(2)), size(y.dim(3)), taps,
+              taps, size(x.layout().top), size(x.layout().left));
+}
+
 // By fewer multiplications, some blocks of tiles at once.
 void WindowWriter::emit_winograd() {
     Conv2dOp conv(*node_);
     const Type &x = type(0), &y = result_type();
-    declare_conv2d("p", x, y, x.dim(1), y.dim(1));
-    out_.line("const auto xl = {};", blocked(x));
+    const bool is_phased = kernel() == "conv2d_phased";
+    if (is_phased)
+        declare_phased("p", x, y);
+    else
+        declare_conv2d("p", x, y, x.dim(1), y.dim(1));
+    out_.line("const auto xl = {};", is_phased ? phased(x) : blocked(x));
     out_.line("const auto yl = {};", blocked(y));
     input("x", conv.x());
     input("w", conv.weight());
     output();
     out_.line("f32* scratch = f.at<f32>({});", c_.buffer(c_.step.scratch));
     emit_epilogue(conv.bias());
-    out_.line("constexpr WinogradScheme scheme = {{{}, {}}};", winograd_tile(kernel()), conv.strides()[0]);
+    const PointScheme scheme = point_scheme(*node_, kernel());
+    out_.line("constexpr WinogradScheme scheme = {{{}, {}, {}}};", scheme.tile, scheme.stride, scheme.taps);
     out_.line("constexpr Tiles tiles = winograd_tiles<scheme>({}, {}, {});", known_size(y.dim(2)), known_size(y.dim(3)),
               known_size(y.dim(1)));
     out_.line("const WinogradCut cut = cut_winograd<scheme>(p);");
@@ -368,6 +385,7 @@ const KernelCode rows[] = {
     {"conv2d_depthwise", write<&WindowWriter::emit_conv_depthwise>},
     {"conv2d_winograd2", write<&WindowWriter::emit_winograd>},
     {"conv2d_winograd4", write<&WindowWriter::emit_winograd>},
+    {"conv2d_phased", write<&WindowWriter::emit_winograd>},
     {"conv_transpose_any", write<&WindowWriter::emit_conv_any>},
     {"conv_transpose_blocked", write<&WindowWriter::emit_conv_transpose2d>},
     {"conv_any", write<&WindowWriter::emit_conv_any>},

@@ -311,10 +311,10 @@ std::vector<Type> TextReader::types_until_angle() {
 }
 
 Type TextReader::with_layout(Type type) {
-    bool layout = peek().is("{") && (peek(1).is("blocked") || peek(1).is("padded")) && peek(2).is(",");
-    if (!layout) return type;
+    auto kind = peek().is("{") && peek(2).is(",") ? layout_kind(peek(1).text) : std::nullopt;
+    if (!kind) return type;
     Layout l;
-    l.kind = peek(1).is("blocked") ? Layout::Blocked : Layout::Padded;
+    l.kind = *kind;
     at_ += 3;
     expect("halo");
     expect("=");

@@ -2,7 +2,9 @@
 
 #include "support/diagnostics.hpp"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 namespace cuvil {
@@ -13,6 +15,9 @@ struct DTypeRow {
     size_t size;
     std::string_view cxx;
 };
+
+// In the order of their enumeration.
+constexpr std::string_view layout_names[] = {"", "blocked", "padded", "phased"};
 
 // In the order of the enumeration.
 constexpr std::array<DTypeRow, 16> dtypes = {{
@@ -131,6 +136,14 @@ Type Type::with_shape(Shape shape) const {
     return t;
 }
 
+std::string_view name(Layout::Kind kind) { return layout_names[kind]; }
+
+std::optional<Layout::Kind> layout_kind(std::string_view name) {
+    const auto* found = std::find(std::begin(layout_names) + Layout::Blocked, std::end(layout_names), name);
+    if (found == std::end(layout_names)) return std::nullopt;
+    return static_cast<Layout::Kind>(found - std::begin(layout_names));
+}
+
 Type Type::with_layout(Layout layout) const {
     Type t = *this;
     t.layout_ = std::move(layout);
@@ -141,9 +154,11 @@ Dim Type::bytes() const {
     Dim element = static_cast<int64_t>(size_of(dtype()));
     if (layout_.is_plain()) return element_count(shape()) * element;
     CUVIL_ASSERT(rank() == 4, "layout of a tensor that is not an image");
-    Dim channels = layout_.kind == Layout::Blocked ? Dim::ceildiv(dim(1), 16) * 16 : dim(1);
-    return dim(0) * channels * (layout_.top + dim(2) + layout_.bottom) * (layout_.left + dim(3) + layout_.right) *
-           element;
+    const bool is_phased = layout_.kind == Layout::Phased;
+    Dim channels = is_phased ? dim(1) * 4 : dim(1);
+    if (layout_.kind != Layout::Padded) channels = Dim::ceildiv(channels, 16) * 16;
+    Dim h = is_phased ? Dim::ceildiv(dim(2), 2) : dim(2), w = is_phased ? Dim::ceildiv(dim(3), 2) : dim(3);
+    return dim(0) * channels * (layout_.top + h + layout_.bottom) * (layout_.left + w + layout_.right) * element;
 }
 
 std::string Type::text() const {
@@ -164,7 +179,7 @@ std::string Type::text() const {
     }
     std::string out = std::string(name(dtype_)) + (has_rank_ ? cuvil::text(shape_) : "[*]");
     if (!layout_.is_plain())
-        out += std::string(layout_.kind == Layout::Blocked ? "{blocked" : "{padded") +
+        out += "{" + std::string(name(layout_.kind)) +
                ", halo=" + cuvil::text(Shape{layout_.top, layout_.left, layout_.bottom, layout_.right}) + "}";
     return out;
 }

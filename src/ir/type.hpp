@@ -30,14 +30,18 @@ inline bool is_integer(DType t) { return t >= DType::I64 && t <= DType::U8; }
 
 // How a tensor lies in memory. Plain (row-major) everywhere until planning.
 struct Layout {
-    // Plain; Blocked: f32 [N][ceil(C/16)][top+H+bottom][left+W+right][16]; Padded: [N][C][top+H+bottom][left+W+right].
+    // Plain; Blocked: f32 [N][ceil(C/16)][top+H+bottom][left+W+right][16]; Padded: [N][C][top+H+bottom][left+W+right];
+    // Phased: Blocked, of an image whose 4 C channels are the four pixels (2 y, 2 x) to (2 y + 1, 2 x + 1) of each.
     // Halo and lanes beyond C hold 0.
-    enum Kind { Plain, Blocked, Padded } kind = Plain;
+    enum Kind { Plain, Blocked, Padded, Phased } kind = Plain;
     Dim top, left, bottom, right;
 
     bool is_plain() const { return kind == Plain; }
     bool operator==(const Layout&) const = default;
 };
+// "blocked", "padded", "phased"; none for the plain one.
+std::string_view name(Layout::Kind kind);
+std::optional<Layout::Kind> layout_kind(std::string_view name);
 
 class Type {
 public:

@@ -1,4 +1,5 @@
 #include "ir/rewriter.hpp"
+#include "plan/cost.hpp"
 #include "plan/pack.hpp"
 #include "plan/plan.hpp"
 #include "plan/views.hpp"
@@ -117,9 +118,11 @@ private:
         if (groups > 1 && (c % 16 != 0 || k / groups % 16 != 0)) return "conv_any";
         if (int64_t stride = stride_of_3x3(node); stride > 0 && groups == 1 && has_winograd(c, k)) {
             std::string kernel = choose_3x3(node, stride, c, k);
-            if (winograd_tile(kernel) > 0) return take_winograd(node, kernel, stride, c, k, floats(*weights));
+            if (point_scheme(node, kernel).tile > 0) return take_winograd(node, kernel, c, k, floats(*weights));
         }
         int64_t block = c <= 8 && !comes_blocked(x) ? 1 : 16;
+        if (auto scheme = block == 1 && groups == 1 ? scheme_of_phases(node, c, k) : std::nullopt)
+            return take_phases(node, *scheme, c, k, floats(*weights));
         // Within a panel: by blocks of channels, of which the last one may be short.
         int64_t channels = block == 1 ? c : (c + 3) / 4 * 4;
         Type type = Type::tensor(DType::F32, {(k + 15) / 16, channels, r, s, 16});
@@ -136,13 +139,46 @@ private:
         return std::string(options_.least_bytes ? convolution_kernels[0] : winograd_kernel(stride, c, k, oh, ow));
     }
 
-    std::string take_winograd(OpNode& node, std::string_view kernel, int64_t stride, int64_t c, int64_t k,
+    std::string take_winograd(OpNode& node, std::string_view kernel, int64_t c, int64_t k,
                               const std::vector<float>& weights) {
-        int64_t tile = winograd_tile(kernel), points = tile + 2;
-        Type type = Type::tensor(DType::F32, {(k + 15) / 16, points * points, (c + 15) / 16 * 16, 16});
-        set_packed(node, *node.operand(1), fmt::format("winograd{}_stride{}", tile, stride), type,
-                   pack_winograd_convolution(tile, stride, k, c, weights));
+        PointScheme scheme = point_scheme(node, kernel);
+        set_at_points(node, fmt::format("winograd{}_stride{}", scheme.tile, scheme.stride), scheme, c, k, weights);
         return std::string(kernel);
+    }
+
+    void set_at_points(OpNode& node, std::string_view suffix, const PointScheme& scheme, int64_t c, int64_t k,
+                       const std::vector<float>& weights) {
+        Type type =
+            Type::tensor(DType::F32, {(k + 15) / 16, scheme.weights() * scheme.weights(), (c + 15) / 16 * 16, 16});
+        set_packed(node, *node.operand(1), suffix, type, pack_winograd_convolution(scheme, k, c, weights));
+    }
+
+    // What a window over phases takes, if the estimate says that this is quicker than the direct kernel.
+    std::optional<PointScheme> scheme_of_phases(const OpNode& node, int64_t c, int64_t k) const {
+        using Ints = std::vector<int64_t>;
+        const Type &w = node.operand(1)->type(), &y = node.result().type();
+        const Ints& pads = node.get<Ints>("pads");
+        if (options_.least_bytes || c > 4 || node.get<Ints>("strides") != Ints{2, 2} ||
+            node.get<Ints>("dilations") != Ints{1, 1} || std::ranges::min(pads) < 0)
+            return std::nullopt;
+        int64_t r = *w.dim(2).constant(), s = *w.dim(3).constant(), taps = phase_taps(r, pads[0]);
+        if (taps < 3 || taps > 4 || phase_taps(s, pads[1]) != taps) return std::nullopt;
+        PointScheme scheme = {4, 1, taps};
+        int64_t usual = 112; // pixels, where a run decides
+        Dim rows = y.dim(2).constant().value_or(usual), columns = y.dim(3).constant().value_or(usual);
+        double direct = estimate(direct_convolution_work(1, c, k, rows, columns, r * s))->nanoseconds;
+        double phased = estimate(winograd_work(scheme, 1, 4 * c, k, rows, columns))->nanoseconds;
+        return phased < direct ? std::optional(scheme) : std::nullopt;
+    }
+
+    std::string take_phases(OpNode& node, const PointScheme& scheme, int64_t c, int64_t k,
+                            const std::vector<float>& weights) {
+        const Type& w = node.operand(1)->type();
+        const auto& pads = node.get<std::vector<int64_t>>("pads");
+        auto of_phases = weights_of_phases(k, c, *w.dim(2).constant(), *w.dim(3).constant(), pads[0], pads[1], weights);
+        std::string suffix = fmt::format("phases_{}_{}", pads[0], pads[1]);
+        set_at_points(node, suffix, scheme, 4 * c, k, of_phases);
+        return "conv2d_phased";
     }
 
     // By how many pixels a window of 3 x 3 moves in both directions, 1 or 2; 0 for any other convolution.

@@ -5,6 +5,7 @@
 // or leave.
 #include "ir/rewriter.hpp"
 #include "plan/plan.hpp"
+#include "plan/winograd.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -85,6 +86,9 @@ private:
 
     // Kernels whose result may be a blocked image; but for convolutions, x then is one.
     static bool is_convolution(std::string_view k) { return k.starts_with("conv2d_") || k == "conv_transpose_blocked"; }
+    static bool reads_blocks(std::string_view convolution) {
+        return convolution != "conv2d_padded" && convolution != "conv2d_phased";
+    }
     static bool writes_blocks(std::string_view k) {
         return is_convolution(k) || k.ends_with("_blocked") || k == "global_avg_pool";
     }
@@ -113,7 +117,7 @@ private:
         return std::ranges::any_of(node.result().uses(), [&](const Use& use) {
             const std::string& k = kernel(*use.node);
             if (use.node->parent() != &region_) return false;
-            if (is_convolution(k)) return use.operand == 0 && k != "conv2d_padded";
+            if (is_convolution(k)) return use.operand == 0 && reads_blocks(k);
             return k == "concat" && joins_whole_blocks(*use.node) && feeds_convolution(*use.node);
         });
     }
@@ -214,7 +218,7 @@ private:
     void choose_readers() {
         for (const auto& node : region_.nodes()) {
             const std::string& k = kernel(*node);
-            if (!is_convolution(k) || k == "conv2d_padded" || !is_blocked(*node->operand(0))) continue;
+            if (!is_convolution(k) || !reads_blocks(k) || !is_blocked(*node->operand(0))) continue;
             Layout& layout = classes_[root(node->operand(0))].layout;
             Layout wanted = halo_for(*node);
             layout.top = Dim::max(layout.top, wanted.top);
@@ -225,9 +229,9 @@ private:
     }
 
     // What a convolution reads beyond the edges of its image.
-    static Layout halo_for(const OpNode& node) {
+    static Layout halo_for(const OpNode& node, Layout::Kind kind = Layout::Blocked) {
         const auto& pads = node.get<std::vector<int64_t>>("pads");
-        if (node.op() == "conv2d") return {Layout::Blocked, pads[0], pads[1], pads[2], pads[3]};
+        if (node.op() == "conv2d") return {kind, pads[0], pads[1], pads[2], pads[3]};
         Dim before[2], behind[2];
         const Type &weight = node.operand(1)->type(), &x = node.operand(0)->type();
         for (int64_t i = 0; i < 2; i++) {
@@ -239,6 +243,18 @@ private:
             behind[i] = Dim::max(last - (x.dim(2 + i) - 1), 0);
         }
         return {Layout::Blocked, before[0], before[1], behind[0], behind[1]};
+    }
+
+    // The same in phases of two pixels.
+    static Layout phases_for(const OpNode& node) {
+        const auto& pads = node.get<std::vector<int64_t>>("pads");
+        const Shape &x = node.operand(0)->type().shape(), &y = node.result().type().shape();
+        int64_t taps = point_scheme(node, "conv2d_phased").taps;
+        int64_t top = phase_halo(pads[0]), left = phase_halo(pads[1]);
+        const auto behind = [&](const Dim& outputs, int64_t before, const Dim& size) {
+            return Dim::max(outputs + Dim(taps - 1 - before) - Dim::ceildiv(size, 2), 0);
+        };
+        return {Layout::Phased, top, left, behind(y[2], top, x[2]), behind(y[3], left, x[3])};
     }
 
     bool is_blocked(const Value& v) const {
@@ -286,10 +302,9 @@ private:
         Value& operand = *node.operand(i);
         const std::string& k = kernel(node);
         if (is_convolution(k) && i == 0) {
-            if (k != "conv2d_padded" && is_blocked(operand)) return operand.type().layout();
-            Layout halo = halo_for(node);
-            if (k == "conv2d_padded") halo.kind = Layout::Padded;
-            return halo;
+            if (reads_blocks(k) && is_blocked(operand)) return operand.type().layout();
+            return k == "conv2d_phased" ? phases_for(node)
+                                        : halo_for(node, k == "conv2d_padded" ? Layout::Padded : Layout::Blocked);
         }
         bool is_read_in_blocks = writes_blocks(k) && !is_convolution(k) && (i == 0 || k == "concat_blocked");
         if (is_read_in_blocks && operand.type().layout().is_plain()) return {Layout::Blocked, 0, 0, 0, 0};

@@ -1,7 +1,6 @@
 #include "plan/cost.hpp"
 
 #include "ops/views.hpp"
-#include "plan/winograd.hpp"
 
 #include <algorithm>
 
@@ -30,9 +29,8 @@ Dim bytes_of(const Type& type) {
 
 Work convolution_work(const OpNode& node, std::string_view kernel) {
     const Type &x = node.operand(0)->type(), &w = node.operand(1)->type(), &y = node.result().type();
-    if (int64_t tile = winograd_tile(kernel))
-        return winograd_work(tile, node.get<std::vector<int64_t>>("strides")[0], x.dim(0), x.dim(1), y.dim(1), y.dim(2),
-                             y.dim(3));
+    if (PointScheme scheme = point_scheme(node, kernel); scheme.tile > 0)
+        return winograd_work(scheme, x.dim(0), channels_at_points(node, kernel), y.dim(1), y.dim(2), y.dim(3));
     // Packed or not, the window's sizes begin at axis 2.
     size_t axes = x.shape().size() - 2;
     Dim taps = element_count(w.shape(), 2, 2 + axes), groups = node.get<int64_t>("groups");
@@ -79,9 +77,10 @@ Work kernel_work(const Plan& plan, const OpNode& node) {
 
 // Products at the points of all tiles along one direction: the small tiles behind the others leave one out for each
 // phase of the window.
-Dim line_products(int64_t tile, int64_t stride, const Dim& outputs) {
-    Dim tiles = Dim::ceildiv(outputs, tile), small = Dim::min(tiles * tile - outputs, tiles);
-    return tiles * Dim(stride == 1 ? tile + 2 : tile + 1 + tile) - small * stride;
+Dim line_products(const PointScheme& scheme, const Dim& outputs) {
+    Dim tiles = Dim::ceildiv(outputs, scheme.tile), small = Dim::min(tiles * scheme.tile - outputs, tiles);
+    Dim products = tiles * Dim(scheme.points());
+    return scheme.taps == 3 ? products - small * scheme.stride : products;
 }
 
 } // namespace
@@ -94,13 +93,12 @@ Work direct_convolution_work(const Dim& n, const Dim& c, const Dim& k, const Dim
     return work;
 }
 
-Work winograd_work(int64_t tile, int64_t stride, const Dim& n, const Dim& c, const Dim& k, const Dim& oh,
-                   const Dim& ow) {
-    Dim products = n * line_products(tile, stride, oh) * line_products(tile, stride, ow);
+Work winograd_work(const PointScheme& scheme, const Dim& n, const Dim& c, const Dim& k, const Dim& oh, const Dim& ow) {
+    Dim products = n * line_products(scheme, oh) * line_products(scheme, ow);
     Work work;
-    work.rows = n * Dim::ceildiv(oh, tile) * Dim::ceildiv(ow, tile);
+    work.rows = n * Dim::ceildiv(oh, scheme.tile) * Dim::ceildiv(ow, scheme.tile);
     work.multiplications = products * c * k;
-    work.weights = Dim((tile + 2) * (tile + 2)) * c * k * Dim(sizeof(float));
+    work.weights = Dim(scheme.weights() * scheme.weights()) * c * k * Dim(sizeof(float));
     work.transforms = products * (Dim::ceildiv(c, 16) + Dim::ceildiv(k, 16));
     return work;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "plan/plan.hpp"
+#include "plan/winograd.hpp"
 
 #include <optional>
 #include <utility>
@@ -26,9 +27,8 @@ inline constexpr std::pair<const char*, Dim Work::*> work_members[] = {{"multipl
 
 // Of a convolution from c to k channels of n images with oh x ow pixels, `taps` weights for each pair of channels.
 Work direct_convolution_work(const Dim& n, const Dim& c, const Dim& k, const Dim& oh, const Dim& ow, const Dim& taps);
-// The same for a window of 3 x 3 with a stride of 1 or 2, in tiles of `tile` x `tile` outputs, 4 or 2.
-Work winograd_work(int64_t tile, int64_t stride, const Dim& n, const Dim& c, const Dim& k, const Dim& oh,
-                   const Dim& ow);
+// The same by Winograd's method.
+Work winograd_work(const PointScheme& scheme, const Dim& n, const Dim& c, const Dim& k, const Dim& oh, const Dim& ow);
 // Of a planned step. The ops in the kernel's epilogue count with the bytes that they read and write.
 Work work_of(const Plan& plan, const Step& step);
 

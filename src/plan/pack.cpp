@@ -128,27 +128,47 @@ std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, 
 namespace {
 
 // f.template operator()<scheme>()
-template <class F> auto with_scheme(int64_t tile, int64_t stride, F f) {
-    if (stride == 2)
-        return tile == 4 ? f.template operator()<WinogradScheme{4, 2}>()
-                         : f.template operator()<WinogradScheme{2, 2}>();
-    return tile == 4 ? f.template operator()<WinogradScheme{4, 1}>() : f.template operator()<WinogradScheme{2, 1}>();
+template <class F> auto with_scheme(const PointScheme& scheme, F f) {
+    if (scheme.taps == 4) return f.template operator()<WinogradScheme{4, 1, 4}>();
+    if (scheme.stride == 2)
+        return scheme.tile == 4 ? f.template operator()<WinogradScheme{4, 2}>()
+                                : f.template operator()<WinogradScheme{2, 2}>();
+    return scheme.tile == 4 ? f.template operator()<WinogradScheme{4, 1}>()
+                            : f.template operator()<WinogradScheme{2, 1}>();
 }
 
 } // namespace
 
-std::vector<float> pack_winograd_convolution(int64_t tile, int64_t stride, int64_t k, int64_t c,
+std::vector<float> pack_winograd_convolution(const PointScheme& scheme, int64_t k, int64_t c,
                                              std::span<const float> weights) {
-    return with_scheme(tile, stride, [&]<WinogradScheme W>() {
+    return with_scheme(scheme, [&]<WinogradScheme W>() {
         std::vector<float> packed(static_cast<size_t>(packed_winograd_size<W>(k, c)));
         pack_winograd<W>(k, c, weights.data(), packed.data());
         return packed;
     });
 }
 
-int64_t winograd_scratch_bytes(int64_t tile, int64_t stride, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
+std::vector<float> weights_of_phases(int64_t k, int64_t c, int64_t r, int64_t s, int64_t pad_top, int64_t pad_left,
+                                     std::span<const float> weights) {
+    const int64_t rows = phase_taps(r, pad_top), columns = phase_taps(s, pad_left);
+    std::vector<float> out(static_cast<size_t>(k * c * 4 * rows * columns));
+    for (int64_t channel = 0; channel < k * c; channel++) {
+        for (int64_t y = 0; y < r; y++) {
+            for (int64_t x = 0; x < s; x++) {
+                // From the first pixel of the first tap on.
+                int64_t row = y - pad_top + 2 * phase_halo(pad_top), column = x - pad_left + 2 * phase_halo(pad_left);
+                int64_t phase = channel * 4 + 2 * (row % 2) + column % 2;
+                out[static_cast<size_t>((phase * rows + row / 2) * columns + column / 2)] =
+                    weights[static_cast<size_t>((channel * r + y) * s + x)];
+            }
+        }
+    }
+    return out;
+}
+
+int64_t winograd_scratch_bytes(const PointScheme& scheme, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow) {
     const Conv2d p = {.n = n, .c = c, .k = k, .oh = oh, .ow = ow};
-    return with_scheme(tile, stride, [&]<WinogradScheme W>() { return winograd_scratch<W>(p); }) *
+    return with_scheme(scheme, [&]<WinogradScheme W>() { return winograd_scratch<W>(p); }) *
            static_cast<int64_t>(sizeof(float));
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/type.hpp"
+#include "plan/winograd.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -27,14 +28,15 @@ std::vector<float> pack_convolution(int64_t k, int64_t c, int64_t r, int64_t s, 
 // Weights [k][width][r][s] of a convolution in groups of `width` channels (1, 2, 4 or 8).
 std::vector<float> pack_narrow_convolution(int64_t k, int64_t width, int64_t r, int64_t s,
                                            std::span<const float> weights);
-// Weights [k][c][3][3] of a window that moves by `stride` (1 or 2) at the points of Winograd's method, with tiles of
-// `tile` (4 or 2) outputs in each direction: [panel of 16 output channels][(tile + 2)^2][c, filled up to a multiple of
-// 16][16].
-std::vector<float> pack_winograd_convolution(int64_t tile, int64_t stride, int64_t k, int64_t c,
+// Weights [k][c][taps][taps] at the points of Winograd's method: [panel of 16 output channels][point][c, filled up to a
+// multiple of 16][16]. The second function gives such weights for a window [k][c][r][s] over phases, with 4 c channels.
+std::vector<float> pack_winograd_convolution(const PointScheme& scheme, int64_t k, int64_t c,
                                              std::span<const float> weights);
+std::vector<float> weights_of_phases(int64_t k, int64_t c, int64_t r, int64_t s, int64_t pad_top, int64_t pad_left,
+                                     std::span<const float> weights);
 // The bytes that this kernel works in, beside its operands, for n images with oh x ow outputs of k channels and c input
 // channels; n, oh and ow may be -1, unknown.
-int64_t winograd_scratch_bytes(int64_t tile, int64_t stride, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow);
+int64_t winograd_scratch_bytes(const PointScheme& scheme, int64_t n, int64_t c, int64_t k, int64_t oh, int64_t ow);
 // Of a convolution: its sizes, as in kernels/conv.hpp.
 struct ConvSizes {
     int64_t c, k, h, w, oh, ow, r, s;

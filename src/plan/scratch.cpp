@@ -11,10 +11,10 @@ namespace {
 
 int64_t size_or_open(const Dim& dim) { return dim.constant().value_or(-1); }
 
-int64_t winograd_bytes(const OpNode& node, int64_t tile) {
-    const Shape &x = node.operand(0)->type().shape(), &y = node.result().type().shape();
-    return winograd_scratch_bytes(tile, node.get<std::vector<int64_t>>("strides")[0], size_or_open(y[0]),
-                                  *x[1].constant(), *y[1].constant(), size_or_open(y[2]), size_or_open(y[3]));
+int64_t winograd_bytes(const OpNode& node, std::string_view kernel, const PointScheme& scheme) {
+    const Shape& y = node.result().type().shape();
+    return winograd_scratch_bytes(scheme, size_or_open(y[0]), *channels_at_points(node, kernel).constant(),
+                                  *y[1].constant(), size_or_open(y[2]), size_or_open(y[3]));
 }
 
 ConvSizes sizes_of(const Conv2dOp& conv) {
@@ -38,7 +38,8 @@ Dim conv_depthwise_bytes(OpNode& first, OpNode& second) {
 Dim scratch_bytes(const Plan& plan, const Step& step) {
     auto kernel = plan.kernels.find(step.anchor);
     if (kernel == plan.kernels.end()) return 0;
-    if (int64_t tile = winograd_tile(kernel->second)) return winograd_bytes(*step.anchor, tile);
+    if (PointScheme scheme = point_scheme(*step.anchor, kernel->second); scheme.tile > 0)
+        return winograd_bytes(*step.anchor, kernel->second, scheme);
     if (kernel->second == "conv2d_depthwise") return conv_depthwise_bytes(*step.within.at(0).anchor, *step.anchor);
     return 0;
 }

@@ -22,14 +22,22 @@ std::string_view winograd_kernel(int64_t stride, int64_t c, int64_t k, const Dim
     int64_t usual = usual_size(std::max(c, k));
     int64_t rows = oh.constant().value_or(usual), columns = ow.constant().value_or(usual);
     double direct = time_of(direct_convolution_work(1, c, k, rows, columns, 9));
-    double by_4 = time_of(winograd_work(4, stride, 1, c, k, rows, columns));
-    double by_2 = time_of(winograd_work(2, stride, 1, c, k, rows, columns));
+    double by_4 = time_of(winograd_work({4, stride}, 1, c, k, rows, columns));
+    double by_2 = time_of(winograd_work({2, stride}, 1, c, k, rows, columns));
     if (std::min(by_4, by_2) > direct) return convolution_kernels[0];
     return convolution_kernels[by_4 <= by_2 ? 2 : 1];
 }
 
-int64_t winograd_tile(std::string_view kernel) {
-    return kernel == "conv2d_winograd4" ? 4 : kernel == "conv2d_winograd2" ? 2 : 0;
+PointScheme point_scheme(const OpNode& conv, std::string_view kernel) {
+    // Packed weights: [panel][point][channel][16].
+    if (kernel == "conv2d_phased") return {4, 1, conv.operand(1)->type().dim(1).is(49) ? 4 : 3};
+    const int64_t tile = kernel == "conv2d_winograd4" ? 4 : kernel == "conv2d_winograd2" ? 2 : 0;
+    return tile > 0 ? PointScheme{tile, conv.get<std::vector<int64_t>>("strides").at(0)} : PointScheme{};
+}
+
+Dim channels_at_points(const OpNode& conv, std::string_view kernel) {
+    const Dim& channels = conv.operand(0)->type().dim(1);
+    return kernel == "conv2d_phased" ? channels * 4 : channels;
 }
 
 } // namespace cuvil

@@ -2,7 +2,7 @@
 // is one for all levels of a file, and knows nothing of the machine that compiles.
 #pragma once
 
-#include "ir/dim.hpp"
+#include "ir/program.hpp"
 
 #include <cstdint>
 #include <string_view>
@@ -18,7 +18,22 @@ bool has_winograd(int64_t c, int64_t k);
 // estimate of the time for arithmetic and for weights from memory.
 std::string_view winograd_kernel(int64_t stride, int64_t c, int64_t k, const Dim& oh, const Dim& ow);
 
-// The outputs of a tile in each direction, 4 or 2; 0 if the kernel is another one.
-int64_t winograd_tile(std::string_view kernel);
+// What a kernel computes in each direction: tiles of so many outputs, 4 or 2, for a window of `taps` that moves by
+// `stride`. tile = 0: another method.
+struct PointScheme {
+    int64_t tile = 0, stride = 1, taps = 3;
+
+    int64_t points() const { return stride == 1 ? tile + taps - 1 : 2 * tile + 1; } // with those that share a weight
+    int64_t weights() const { return tile + taps - 1; }
+};
+// Of a convolution; one over phases has packed weights.
+PointScheme point_scheme(const OpNode& conv, std::string_view kernel);
+Dim channels_at_points(const OpNode& conv, std::string_view kernel);
+
+// A large window that moves by two pixels over an image of few channels can be one of 3 or 4 taps over its phases (see
+// Layout::Phased); kernel "conv2d_phased". So far its first tap lies before the image, and so many taps it has, for a
+// window of `size` that begins `pad` pixels before it.
+constexpr int64_t phase_halo(int64_t pad) { return (pad + 1) / 2; }
+constexpr int64_t phase_taps(int64_t size, int64_t pad) { return phase_halo(pad) + ((size - 1 - pad) >> 1) + 1; }
 
 } // namespace cuvil

@@ -130,6 +130,30 @@ def test_conv_transpose(channels, outputs, groups, spatial, kernel, strides, dil
     close(run("ConvTranspose", {"x": x, "w": w, "b": bias}, {}, **options), want, 4e-6)
 
 
+@pytest.mark.parametrize(
+    ("channels", "outputs", "spatial", "kernel", "pads"),
+    [
+        (3, 64, (64, 64), (7, 7), (3, 3, 3, 3)),
+        (3, 40, (61, 67), (7, 7), (3, 3, 3, 3)),
+        (3, 64, (64, 57), (7, 7), (2, 0, 3, 4)),
+        (4, 33, (63, 66), (8, 7), (2, 3, 3, 1)),
+        (4, 64, (64, 63), (5, 6), (2, 2, 1, 3)),
+    ],
+)
+def test_a_large_window_that_moves_by_two_over_few_channels(channels, outputs, spatial, kernel, pads):
+    x, w = values(2, channels, *spatial), values(outputs, channels, *kernel)
+    attributes = {"strides": (2, 2), "pads": pads}
+    want = convolved(x, w, (2, 2), (1, 1), pads, 1)
+    one = node("Conv", ["x", "w"], ["y"], **attributes)
+    for sizes in [x.shape, ("N", channels, "H", "W")]:
+        ports = [value("x", list(sizes))]
+        module = cuvil.compile(
+            model([one], ports, ["y"], [numpy_helper.from_array(w, "w")]), target="native", threads=2
+        )
+        assert "conv2d_phased" in [step["kernel"] for step in module.manifest["steps"]]
+        close(module.run({"x": x})["y"], want, 4e-6)
+
+
 @pytest.mark.parametrize("tall", [False, True], ids=["alone", "beside a window of 3 x 1"])
 @pytest.mark.parametrize(("stride", "size"), [(1, 14), (2, 28), (2, 13), (3, 20)])
 def test_a_convolution_that_a_depthwise_one_reads(stride: int, size: int, tall: bool):

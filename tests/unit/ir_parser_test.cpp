@@ -45,7 +45,7 @@ TEST(ParseType, ReadsWhatTypesPrint) {
           Type::scalar(DType::I64), Type::string(), Type::tensor(DType::String, {n}), Type::list(Type::optional(image)),
           Type::tuple({Type::string(), Type::list(Type::scalar(DType::F64))}), Type::tuple({}),
           Type::object("a.B<\"c\">"), image.with_layout({Layout::Blocked, 1, n, 1, 0}),
-          image.with_layout({Layout::Padded, 1, 1, 2, 3})})
+          image.with_layout({Layout::Padded, 1, 1, 2, 3}), image.with_layout({Layout::Phased, 2, 2, 1, n})})
         EXPECT_EQ(parse_type(t.text()), t) << t.text();
 }
 

@@ -380,6 +380,14 @@ void run_map1(const i64* p, const void* const* in, void* const* out) {
     }
 }
 
+// p = n, c, h, w, top, left, bottom, right; in = x; out = y phased.
+void run_relayout_to_phased(const i64* p, const void* const* in, void* const* out) {
+    const Blocked l = phased(p[1], p[2], p[3], p[4], p[5], p[6], p[7]);
+    for (i64 image = p[0] - 1; image >= 0; image--) {
+        relayout_to_phased(p[0], p[2], p[3], l, {image, image + 1}, input<f32>(in, 0), output<f32>(out, 0));
+    }
+}
+
 // p = n, c, h, w; y = x * scale[channel] + 1, on blocked tensors; out = y plain, y, x.
 void run_map_blocked(const i64* p, const void* const* in, void* const* out) {
     const Blocked yl = {p[1], p[2], p[3], 2, 1, 0, 1};
@@ -507,7 +515,8 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
      [](const i64* p, const void* const*, void* const* out) {
          const Conv2d c = conv_of(p);
          *output<i64>(out, 0) =
-             c.stride_h == 1
+             c.r == 4 ? winograd_scratch<WinogradScheme{4, 1, 4}>(c)
+             : c.stride_h == 1
                  ? larger(winograd_scratch<WinogradScheme{2, 1}>(c), winograd_scratch<WinogradScheme{4, 1}>(c))
                  : larger(winograd_scratch<WinogradScheme{2, 2}>(c), winograd_scratch<WinogradScheme{4, 2}>(c));
      }},
@@ -515,6 +524,8 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     {"conv winograd 4", run_winograd<WinogradScheme{4, 1}>},
     {"conv winograd 2 stride 2", run_winograd<WinogradScheme{2, 2}>},
     {"conv winograd 4 stride 2", run_winograd<WinogradScheme{4, 2}>},
+    {"conv winograd 4 of 4 taps", run_winograd<WinogradScheme{4, 1, 4}>},
+    {"relayout_to_phased", run_relayout_to_phased},
     {"conv_any 1", run_conv_any<f32, 1>},
     {"conv_any 2", run_conv_any<f32, 2>},
     {"conv_any 3", run_conv_any<f64, 3>},

@@ -59,8 +59,30 @@ TEST(Winograd, StepsInTurnWorkInOneBuffer) {
     EXPECT_EQ(first.place, Buffer::Slot);
     EXPECT_EQ(first.index, second.index);
     EXPECT_EQ(p.plan.slots[static_cast<size_t>(first.index)].size,
-              Dim(winograd_scratch_bytes(4, 1, 1, 32, 32, 28, 28)));
+              Dim(winograd_scratch_bytes({4, 1}, 1, 32, 32, 28, 28)));
     EXPECT_EQ(steps[0].scratch, -1);
+}
+
+// A layer as networks begin with, on an image of `channels` channels.
+std::string first_layer(int channels) {
+    int count = 64 * channels * 49;
+    std::string weights = "f32[64," + std::to_string(channels) + ",7,7]";
+    std::string text = "weight \"w\" : " + weights + " = [1.0";
+    for (int i = 1; i < count; i++) text += ", 1.0";
+    return text + "]\nfunc @main(%x: f32[1," + std::to_string(channels) +
+           ",224,223]) -> f32[1,64,112,112] {\n  %w = weight \"w\" : " + weights +
+           "\n  %y = conv2d %x, %w {pads = [3,3,3,3], strides = [2,2]} : f32[1,64,112,112]\n  return %y\n}\n";
+}
+
+TEST(Winograd, LargeWindowsOfTheFirstLayerWorkOnPhases) {
+    Planned p(first_layer(3));
+    EXPECT_EQ(p.steps(), (std::vector<std::string>{"relayout", "conv2d_phased", "relayout"}));
+    EXPECT_EQ(p.value("x").type().layout(), (Layout{Layout::Phased, 2, 2, 1, 1}));
+    EXPECT_EQ(p.value("x").type().bytes(), Dim(115 * 115 * 16 * 4));
+    Planned small(first_layer(3), {.least_bytes = true});
+    EXPECT_EQ(small.steps()[1], "conv2d_padded");
+    Planned many_channels(first_layer(5));
+    EXPECT_EQ(many_channels.steps()[1], "conv2d_padded");
 }
 
 TEST(Winograd, OtherWindowsStayDirect) {
