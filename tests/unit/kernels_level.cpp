@@ -86,10 +86,11 @@ template <class X, class Y, class F> void run_binary(const i64* p, const void* c
         UNARY("to f32 " #T, cast<f32>(v), T, f32), UNARY("to i16 " #T, cast<i16>(v), T, i16)
 
 // p = m, n, k, ldc; in = a[m][k], packed b, bias[n]; out = c[m][ldc]. Tasks run in falling order.
-template <class W> void run_packed_gemm(const i64* p, const void* const* in, void* const* out) {
+template <class W, i64 N = unknown, i64 K = unknown>
+void run_packed_gemm(const i64* p, const void* const* in, void* const* out) {
     const Gemm g = {p[0], p[1], p[2], p[2], p[3]};
     const f32* bias = input<f32>(in, 2);
-    constexpr GemmTiles tiles = gemm_tiles<W>(unknown, unknown, unknown);
+    constexpr GemmTiles tiles = gemm_tiles<W>(unknown, N, K);
     for (i64 task = gemm_tasks(g, tiles) - 1; task >= 0; task--) {
         gemm_task<tiles>(g, task, input<f32>(in, 0), input<W>(in, 1), output<f32>(out, 0),
                          [=](vec<f32> v, At at) { return v + load_lanes(bias + at.channel, at.lanes); });
@@ -97,11 +98,11 @@ template <class W> void run_packed_gemm(const i64* p, const void* const* in, voi
 }
 
 // The same with b[k][n], which goes packed to out[1].
-void run_gemm(const i64* p, const void* const* in, void* const* out) {
+template <i64 N = unknown, i64 K = unknown> void run_gemm(const i64* p, const void* const* in, void* const* out) {
     f32* packed = output<f32>(out, 1);
     pack_b(p[2], p[1], input<f32>(in, 1), p[1], 1, packed);
     const void* const operands[] = {in[0], packed, in[2]};
-    run_packed_gemm<f32>(p, operands, out);
+    run_packed_gemm<f32, N, K>(p, operands, out);
 }
 
 // p = count, a multiple of 16; in = packed weights; out = the same as f32.
@@ -484,7 +485,8 @@ extern const NamedCase CUVIL_JOIN(kernel_cases_, CUVIL_ISA)[] = {
     INTEGER_MATH(i32),
     INTEGER_MATH(i64),
     INTEGER_MATH(u64),
-    {"gemm", run_gemm},
+    {"gemm", run_gemm<>},
+    {"gemm 777 x 1031", run_gemm<777, 1031>},
     {"gemm bf16", run_packed_gemm<bf16>},
     {"gemm f16", run_packed_gemm<f16>},
     {"gemm i8", run_packed_gemm<i8>},

@@ -90,6 +90,28 @@ TEST(KernelGemm, ManyTasks) {
                });
 }
 
+// One row reads as many weights panel by panel; other rows do not.
+TEST(KernelGemm, WeightsThatFitIntoNoCache) {
+    const long n = 777, k = 1031;
+    const auto b = random_values(k * n, 2), bias = random_values(n, 3);
+    for (const long m : {1, 2, 9}) {
+        SCOPED_TRACE(testing::Message() << m << " rows");
+        const auto a = random_values(static_cast<size_t>(m * k), 1);
+        run_levels("gemm 777 x 1031", {m, n, k, n}, {a.data(), b.data(), bias.data()},
+                   {static_cast<size_t>(m * n) * 4, static_cast<size_t>((n + 15) / 16 * 16 * k) * 4},
+                   [&](const KernelLevel&, const std::vector<Buffer>& out) {
+                       for (long i = 0; i < m * n; i += m == 1 ? 1 : 11) {
+                           double sum = bias[static_cast<size_t>(i % n)];
+                           for (long l = 0; l < k; l++) {
+                               sum += static_cast<double>(a[static_cast<size_t>(i / n * k + l)]) *
+                                      b[static_cast<size_t>(l * n + i % n)];
+                           }
+                           expect_near(out[0].as<float>()[i], sum, k);
+                       }
+                   });
+    }
+}
+
 // Tiles of every size of a level give the bits that the driver gives with its own choice.
 TEST(KernelGemm, TilesDoNotMatter) {
     const long n = 16 * 11 - 3, k = 33;
