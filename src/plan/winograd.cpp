@@ -11,6 +11,9 @@ namespace {
 // size.
 int64_t usual_size(int64_t channels) { return std::clamp(int64_t{64} * 56 / channels, int64_t{7}, int64_t{56}); }
 
+// Nanoseconds that are worth larger weights and scratch memory.
+constexpr double least_gain = 2000;
+
 double time_of(const Work& work) { return estimate(work)->nanoseconds; }
 
 } // namespace
@@ -24,7 +27,7 @@ std::string_view winograd_kernel(int64_t stride, int64_t c, int64_t k, const Dim
     double direct = time_of(direct_convolution_work(1, c, k, rows, columns, 9));
     double by_4 = time_of(winograd_work({4, stride}, 1, c, k, rows, columns));
     double by_2 = time_of(winograd_work({2, stride}, 1, c, k, rows, columns));
-    if (std::min(by_4, by_2) > direct) return convolution_kernels[0];
+    if (std::min(by_4, by_2) > direct - least_gain) return convolution_kernels[0];
     return convolution_kernels[by_4 <= by_2 ? 2 : 1];
 }
 

@@ -32,13 +32,14 @@ TEST(Winograd, WhatGainsNothingStaysDirect) {
     EXPECT_EQ(winograd_kernel(1, 64, 64, 1, 1), "conv2d_blocked");
     EXPECT_EQ(winograd_kernel(1, 8, 64, 56, 56), "conv2d_blocked");
     EXPECT_EQ(winograd_kernel(1, 64, 8, 56, 56), "conv2d_blocked");
+    EXPECT_EQ(winograd_kernel(1, 16, 32, 8, 8), "conv2d_blocked");
 }
 
 TEST(Winograd, AWindowThatMovesByTwoIsTakenApart) {
     EXPECT_EQ(winograd_kernel(2, 64, 128, 28, 28), "conv2d_winograd4");
     EXPECT_EQ(winograd_kernel(2, 128, 256, 14, 14), "conv2d_winograd4");
     EXPECT_EQ(winograd_kernel(2, 16, 32, 160, 160), "conv2d_blocked");
-    Planned p(layers(64, "pads = [1,1,1,1], strides = [2,2]", 14));
+    Planned p(layers(96, "pads = [1,1,1,1], strides = [2,2]", 14));
     EXPECT_EQ(p.steps()[2], "conv2d_winograd4");
 }
 
