@@ -2,6 +2,7 @@
 #include "kernels_run.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 
@@ -121,6 +122,26 @@ void check_reduction(const std::string& name, const std::vector<T>& values, doub
 }
 
 double as_is(double x, long) { return x; }
+
+TEST(KernelMove, PhasesOfTwoPixelsAreChannels) {
+    for (const auto& [n, c, h, w] : std::vector<std::array<long, 4>>{{2, 3, 8, 6}, {1, 4, 7, 5}, {1, 1, 1, 1}}) {
+        SCOPED_TRACE(testing::Message() << c << " channels, " << h << " x " << w);
+        const auto x = random_values(static_cast<size_t>(n * c * h * w), 1);
+        const long rows = 2 + (h + 1) / 2 + 1, columns = 1 + (w + 1) / 2;
+        run_levels(
+            "relayout_to_phased", {n, c, h, w, 2, 1, 1, 0}, {x.data()}, {static_cast<size_t>(n * rows * columns) * 64},
+            [&, n = n, c = c, h = h, w = w](const KernelLevel&, const std::vector<Buffer>& out) {
+                for (long i = 0; i < n * rows * columns * 16; i++) {
+                    const long lane = i % 16, column = i / 16 % columns, row = i / 16 / columns % rows;
+                    const long yy = 2 * (row - 2) + lane / 2 % 2, xx = 2 * (column - 1) + lane % 2;
+                    const bool is_real = lane < 4 * c && yy >= 0 && yy < h && xx >= 0 && xx < w;
+                    const long at = ((i / 16 / columns / rows * c + lane / 4) * h + yy) * w + xx;
+                    ASSERT_EQ(out[0].as<float>()[i], is_real ? x[static_cast<size_t>(at)] : 0.0f) << i;
+                }
+            },
+            1);
+    }
+}
 
 TEST(KernelReduce, AllOps) {
     const auto x = random_values(20000, 1);

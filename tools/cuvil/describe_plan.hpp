@@ -25,9 +25,9 @@ std::string ops_text(const nlohmann::ordered_json& manifest);
 // With `estimates`, what estimates_json gave, its time and share of the peak, too.
 std::string kernels_text(const nlohmann::ordered_json& manifest,
                          const nlohmann::ordered_json& estimates = nlohmann::ordered_json::array());
-// For each step number, seconds, the time that the planner expects on one core, and share_of_peak, the
-// part of it in which the core multiplies as fast as it can; null where a size is not given. Throws UsageError for a
-// size that is not open.
+// For each step number, seconds, the time that the planner expects on one core, and share_of_peak, the part of it in
+// which the core multiplies as fast as it can; null where a size is not given. Throws UsageError for a size that is not
+// open.
 nlohmann::ordered_json estimates_json(const nlohmann::ordered_json& manifest, const Sizes& sizes);
 
 // Bytes of weights, workspace, inputs and outputs, and their sum, "peak"; null where a size is not given. Throws
